@@ -1,0 +1,1 @@
+"""The resources as frozen pydantic models, and what is rendered from them. Knows no client, no clock, no phase."""

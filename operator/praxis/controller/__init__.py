@@ -1,0 +1,1 @@
+"""kopf wiring, work queue, lease, the one status writer, Events, metrics."""

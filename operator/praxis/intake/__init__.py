@@ -1,0 +1,1 @@
+"""The HTTP gateway: authenticates senders and turns notifications into Incidents. Knows no model and no action."""

@@ -1,0 +1,1 @@
+"""Semantic memory of resolved incidents: one interface, and the stores behind it."""

@@ -1,0 +1,141 @@
+"""What a phase is given and what it gives back. A phase decides; it never writes.
+
+    async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait
+
+The controller reads the incident fresh, calls the phase of its `status.phase`, and commits the Transition in one fenced
+write. Only after that write's 2xx does the effect run that the Transition may carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from praxis.actions.contract import Adapter
+from praxis.api.approval import IncidentApproval, IncidentReconciliation
+from praxis.api.incident import EntryKind, Guard, Incident
+from praxis.api.reasons import ConditionType, Reason
+from praxis.api.target import Holder, RemediationTarget
+from praxis.clock import Clock
+from praxis.machine import Phase
+from praxis.memory.contract import Memory
+from praxis.reasoning.contract import Reasoner
+from praxis.settings import OperatorSettings
+
+Effect = Callable[[Incident], Awaitable["Transition"]]
+"""Runs once, after the 2xx of the write that carries it, with the incident as stored; returns what is to be written
+then. It lives in memory only: nothing that is stored can bring it back, so a restart cannot repeat it."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A trail entry in the making; the writer numbers, times and links it."""
+
+    kind: EntryKind
+    reason: Reason
+    actor: str | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class ConditionUpdate:
+    """A condition as it should be; `status=None` removes it."""
+
+    type: ConditionType
+    status: bool | None
+    reason: Reason
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One write of status, decided.
+
+    `changes` maps field names of IncidentStatus to new values. A change of phase adds its own trail entry; `records`
+    come before it. `then` makes the write test the resourceVersion too: what it does must rest on what was read.
+    """
+
+    to: Phase
+    reason: Reason
+    message: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    records: Sequence[Record] = ()
+    conditions: Sequence[ConditionUpdate] = ()
+    then: Effect | None = None
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Nothing to write about the phase now; look again after `seconds` (None: when something happens)."""
+
+    seconds: float | None
+    reason: Reason = Reason.PROGRESSING
+    message: str = ""
+    stalled: bool = False
+
+
+class Cluster(Protocol):
+    """Consistent reads of PRAXIS' own resources, and the one compare-and-swap outside an Incident's status."""
+
+    async def incident(self, namespace: str, name: str) -> Incident | None:
+        """The incident as stored now, None when there is none."""
+        ...
+
+    async def approvals(self, incident: Incident) -> tuple[list[IncidentApproval], datetime | None]:
+        """Every approval that names this incident's uid, and the API server's own time."""
+        ...
+
+    async def reconciliations(self, incident: Incident) -> list[IncidentReconciliation]:
+        """Every reconciliation that names this incident's uid."""
+        ...
+
+    async def targets(self, namespace: str) -> list[RemediationTarget]:
+        """Every target declared in a namespace."""
+        ...
+
+    async def all_targets(self) -> list[RemediationTarget]:
+        """Every target that the operator can see, to find two that name one function."""
+        ...
+
+    async def guards(self) -> list[Guard]:
+        """The installed CRDs, policies and bindings.
+
+        Raises:
+            NeedsPerson: one is missing or differs from what this operator was built with (InstallationDiffers).
+        """
+        ...
+
+    async def claim(self, target: RemediationTarget, holder: Holder) -> RemediationTarget:
+        """Make `holder` the target's holder, if it is still as read.
+
+        Raises:
+            Superseded: somebody else was faster.
+        """
+        ...
+
+    async def release(self, target: RemediationTarget) -> None:
+        """Remove the holder, if the target is still as read. Raises Superseded."""
+        ...
+
+
+class Permit(Protocol):
+    """Whether the one send may still happen; asked on the dispatching thread, as the last thing before it."""
+
+    def __call__(self) -> str | None:
+        """None, or why not."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """All that a phase may use."""
+
+    settings: OperatorSettings
+    clock: Clock
+    writer: str
+    cluster: Cluster
+    reasoner: Reasoner
+    memory: Memory
+    adapter: Adapter

@@ -1,0 +1,148 @@
+"""Configuration, read once at start into frozen objects: environment variables `PRAXIS_…`, secrets from files.
+
+No setting switches off safety: there is none for the door, the digest, the intent or the policies.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from praxis.api import bounds
+from praxis.api.plan import Tier
+
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+Seconds = Annotated[float, Field(gt=0)]
+QuorumOf = Annotated[int, Field(ge=1, le=bounds.APPROVALS)]
+
+
+class Quorum(BaseModel):
+    """How many distinct people must approve a plan, by its highest tier; none can be 0."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    safe: QuorumOf = 1
+    caution: QuorumOf = 1
+    dangerous: QuorumOf = 2
+
+    def of(self, tier: Tier) -> int:
+        """The number for a tier."""
+        return {Tier.SAFE: self.safe, Tier.CAUTION: self.caution, Tier.DANGEROUS: self.dangerous}[tier]
+
+
+class ModelSettings(BaseModel):
+    """Where the models are and what they may cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    base_url: Annotated[
+        str, Field(description="OpenAI-compatible base URL; keys are bound to a region, so is this.")
+    ] = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
+    api_key_file: Annotated[Path | None, Field(description="File with the key; else DASHSCOPE_API_KEY.")] = None
+    fast: Annotated[str, Field(description="Model for classification.")] = "qwen-flash"
+    reasoning: Annotated[str, Field(description="Model for diagnosis and plan.")] = "qwen3.7-max"
+    embedding: Annotated[str, Field(description="Model for embeddings of 1024 dimensions.")] = "text-embedding-v4"
+    timeout: Annotated[Seconds, Field(description="For one model call, seconds.")] = 120
+    tool_turns: Annotated[
+        int, Field(ge=1, le=32, description="Turns of the diagnosis in which tools may be called.")
+    ] = 8
+    tokens_per_incident: Annotated[int, Field(ge=1000, description="Above this an incident stalls: BudgetSpent.")] = (
+        400_000
+    )
+
+
+class Deadlines(BaseModel):
+    """Seconds after which an incident that is still in a phase is stalled; Observing decides at its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    new: Seconds = 300
+    triaged: Seconds = 900
+    investigated: Seconds = 600
+    awaiting_approval: Annotated[Seconds, Field(description="Then the incident is closed as ApprovalExpired.")] = (
+        24 * 3600
+    )
+    executing: Seconds = 1800
+    observing: Annotated[Seconds, Field(description="Then the remediation counts as not effective.")] = 1800
+
+
+class ActionSettings(BaseModel):
+    """How the one real write is sent and verified, seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    credentials_dir: Path = Path("/var/run/praxis/credentials")
+    dispatch_window: Annotated[Seconds, Field(description="From before the intent's write to the send.")] = 15
+    request_timeout: Annotated[Seconds, Field(description="For one request to the service.")] = 10
+    verify_deadline: Annotated[Seconds, Field(description="For the proof; past it the outcome is Unknown.")] = 300
+    poll_interval: Annotated[Seconds, Field(description="Between two looks at the service.")] = 2
+    digest_key_file: Annotated[Path | None, Field(description="Key of the digests of environment values.")] = None
+
+
+class OperatorSettings(BaseSettings):
+    """What `praxis operator` runs with."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PRAXIS_", env_nested_delimiter="__", frozen=True, extra="ignore", env_parse_none_str="none"
+    )
+
+    kubeconfig: Annotated[Path | None, Field(description="Else the pod's service account.")] = None
+    namespaces: Annotated[list[str], Field(description="Namespaces to watch; none means all.")] = []
+    installation_namespace: Annotated[str, Field(description="Where operator and gateway are installed.")] = (
+        "praxis-system"
+    )
+    operator_account: str = "praxis-operator"
+    gateway_account: str = "praxis-gateway"
+    models: ModelSettings = ModelSettings()
+    quorum: Quorum = Quorum()
+    deadlines: Deadlines = Deadlines()
+    actions: ActionSettings = ActionSettings()
+    prometheus_url: Annotated[str | None, Field(description="Prometheus to query; none: no metrics evidence.")] = None
+    memory_path: Annotated[Path, Field(description="SQLite file of the embedded memory.")] = Path(
+        "/var/lib/praxis/memory.db"
+    )
+    workers: Annotated[int, Field(ge=1, le=64, description="Incidents worked on at once.")] = 8
+    attempts: Annotated[int, Field(ge=1, le=10, description="Invalid model answers in a phase before Failed.")] = 3
+    resync_interval: Annotated[Seconds, Field(description="Everything is looked at again this often.")] = 60
+    lease_duration: Seconds = 15
+    lease_renew: Seconds = 5
+    http_host: str = "0.0.0.0"  # noqa: S104  # probes and scrapes come from outside the pod
+    http_port: Annotated[
+        int, Field(ge=0, le=65535, description="/healthz, /readyz, /metrics; 0 takes a free port.")
+    ] = 8080
+
+    @model_validator(mode="after")
+    def _lease_is_renewed_in_time(self) -> OperatorSettings:
+        if self.lease_renew * 2 > self.lease_duration:
+            raise ValueError("lease_renew must be at most half of lease_duration")
+        return self
+
+
+class GatewaySettings(BaseSettings):
+    """What `praxis gateway` runs with."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PRAXIS_GATEWAY_", frozen=True, extra="ignore", env_parse_none_str="none"
+    )
+
+    kubeconfig: Annotated[Path | None, Field(description="Else the pod's service account.")] = None
+    namespace: Annotated[str, Field(description="Where Incidents are created; never taken from a label.")] = "default"
+    receiver: Annotated[str, Field(description="Name of this receiver in the Incident's source and name.")] = (
+        "alertmanager"
+    )
+    bearer_token_file: Annotated[Path | None, Field(description="Token that Alertmanager must send.")] = None
+    webhook_secret_file: Annotated[Path | None, Field(description="Standard Webhooks secret, whsec_….")] = None
+    body_limit: Annotated[int, Field(ge=1024, le=1024 * 1024, description="Largest body, bytes.")] = 256 * 1024
+    replay_window: Annotated[Seconds, Field(description="How far a signed timestamp may be off.")] = 300
+    host: str = "0.0.0.0"  # noqa: S104  # Alertmanager calls from outside the pod
+    port: Annotated[int, Field(ge=0, le=65535, description="0 takes a free port.")] = 8081
+    concurrency: Annotated[int, Field(ge=1, le=256, description="Notifications worked on at once; more get 503.")] = 32
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL points at this machine."""
+    return (urlsplit(url).hostname or "") in LOOPBACK

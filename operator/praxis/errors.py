@@ -15,11 +15,15 @@ Errors of other libraries are mapped where they enter, to one of these, chained.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class PraxisError(Exception):
     """The root; `reason` is a CamelCase word for conditions, Events and metric labels."""
 
     reason = "Error"
+    usage: Any = None
+    """What the models had cost when this was raised (`praxis.api.incident.Usage`); set by `praxis.reasoning`."""
 
     def __init__(self, message: str, *, reason: str | None = None) -> None:
         super().__init__(message)

@@ -50,9 +50,16 @@ class Answered(Generic[Answer]):
     evidence: Sequence[Evidence] = field(default_factory=tuple)
 
 
+def spent_on(error: BaseException) -> Usage:
+    """What the models had cost when an error ended their work: it counts against the budget like an answer."""
+    usage = getattr(error, "usage", None)
+    return usage if isinstance(usage, Usage) else Usage()
+
+
 class Reasoner(Protocol):
-    """Asks the models. Every method raises RetryLater (outage, throttle), NeedsPerson (key, billing) or InvalidAnswer
-    (bounded attempts: what came did not hold, after one repair turn); the latter carries what it cost as `usage`."""
+    """Asks the models. Every method raises RetryLater (outage, throttle, a spent budget), NeedsPerson (key, billing) or
+    InvalidAnswer (bounded attempts: what came did not hold, after one repair turn); each carries what it had cost by
+    then, see `spent_on`."""
 
     async def classify(self, incident: Incident) -> Answered[Classification]:
         """What kind of incident it is (fast model)."""

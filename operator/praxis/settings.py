@@ -42,11 +42,17 @@ class ModelSettings(BaseModel):
     base_url: Annotated[
         str, Field(description="OpenAI-compatible base URL; keys are bound to a region, so is this.")
     ] = "https://dashscope-intl.aliyuncs.com/compatible-mode/v1"
-    api_key_file: Annotated[Path | None, Field(description="File with the key; else DASHSCOPE_API_KEY.")] = None
+    api_key_file: Annotated[
+        Path | None,
+        Field(
+            description="File with the key; else DASHSCOPE_API_KEY for Model Studio, OPENROUTER_API_KEY for OpenRouter."
+        ),
+    ] = None
     fast: Annotated[str, Field(description="Model for classification.")] = "qwen-flash"
     reasoning: Annotated[str, Field(description="Model for diagnosis and plan.")] = "qwen3.7-max"
     embedding: Annotated[str, Field(description="Model for embeddings of 1024 dimensions.")] = "text-embedding-v4"
     timeout: Annotated[Seconds, Field(description="For one model call, seconds.")] = 120
+    output_tokens: Annotated[int, Field(ge=256, le=65_536, description="Most tokens of one answer.")] = 16_384
     tool_turns: Annotated[
         int, Field(ge=1, le=32, description="Turns of the diagnosis in which tools may be called.")
     ] = 8

@@ -95,6 +95,11 @@ class Kube:
         await self._api.close()
 
     @property
+    def api(self) -> ApiClient:
+        """The library's own client, for its leader election."""
+        return self._api
+
+    @property
     def configuration(self) -> Configuration:
         """Server, certificate authority and credentials, for kopf's own connection."""
         return self._api.configuration

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from praxis.api import bounds
 from praxis.api.base import Condition, Model, Name, PlanDigest, Resource, Sentence, Text, Timestamp, Uid, Username, Word
+from praxis.digest import Digest, digest
 
 
 class IncidentRef(Model):
@@ -89,6 +90,11 @@ class IncidentApproval(Resource):
     spec: IncidentApprovalSpec
     status: VerdictStatus = VerdictStatus()
 
+    @property
+    def record_digest(self) -> Digest:
+        """What the trail records of this decision: this very object and all that it says."""
+        return digest({"uid": self.metadata.uid, "spec": self.spec.dump()})
+
 
 class Observed(StrEnum):
     """What a person found to have happened."""
@@ -116,3 +122,8 @@ class IncidentReconciliation(Resource):
 
     spec: IncidentReconciliationSpec
     status: VerdictStatus = VerdictStatus()
+
+    @property
+    def record_digest(self) -> Digest:
+        """What the trail records of this finding: this very object and all that it says."""
+        return digest({"uid": self.metadata.uid, "spec": self.spec.dump()})

@@ -8,13 +8,14 @@ write. Only after that write's 2xx does the effect run that the Transition may c
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from praxis.actions.contract import Adapter
 from praxis.api.approval import IncidentApproval, IncidentReconciliation
+from praxis.api.base import IntentId
 from praxis.api.incident import EntryKind, Guard, Incident
 from praxis.api.reasons import ConditionType, Reason
 from praxis.api.target import Holder, RemediationTarget
@@ -24,9 +25,24 @@ from praxis.memory.contract import Memory
 from praxis.reasoning.contract import Reasoner
 from praxis.settings import OperatorSettings
 
-Effect = Callable[[Incident], Awaitable["Transition"]]
-"""Runs once, after the 2xx of the write that carries it, with the incident as stored; returns what is to be written
-then. It lives in memory only: nothing that is stored can bring it back, so a restart cannot repeat it."""
+
+class Effect(Protocol):
+    """What a Transition does once it is stored. It lives in memory only: nothing that is stored can bring it back, so
+    neither a restart nor a second operator can repeat it."""
+
+    @property
+    def intent(self) -> IntentId:
+        """The intent whose write carries it."""
+        ...
+
+    async def run(self, stored: Incident) -> Transition:
+        """Carry it out; called once, after the 2xx of the write. Returns what is to be written then; never raises
+        PraxisError: whatever happened is an outcome."""
+        ...
+
+    def never_sent(self, stored: Incident) -> Transition:
+        """What is to be written when the write's answer was lost and it turned out to be stored: nothing was sent."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -54,7 +70,8 @@ class Transition:
     """One write of status, decided.
 
     `changes` maps field names of IncidentStatus to new values. A change of phase adds its own trail entry; `records`
-    come before it. `then` makes the write test the resourceVersion too: what it does must rest on what was read.
+    come before it. `binds` is the digest that the phase change's own entry carries; without it, that of the changes.
+    `then` makes the write test the resourceVersion too: what it does must rest on what was read.
     """
 
     to: Phase
@@ -63,6 +80,7 @@ class Transition:
     changes: Mapping[str, Any] = field(default_factory=dict)
     records: Sequence[Record] = ()
     conditions: Sequence[ConditionUpdate] = ()
+    binds: str = ""
     then: Effect | None = None
 
 
@@ -74,6 +92,7 @@ class Wait:
     reason: Reason = Reason.PROGRESSING
     message: str = ""
     stalled: bool = False
+    conditions: Sequence[ConditionUpdate] = ()
 
 
 class Cluster(Protocol):
@@ -120,11 +139,15 @@ class Cluster(Protocol):
         ...
 
 
-class Permit(Protocol):
-    """Whether the one send may still happen; asked on the dispatching thread, as the last thing before it."""
+class Sightings(Protocol):
+    """What this process knows of intents from its own life: when it first saw one, and which it surely never sent."""
 
-    def __call__(self) -> str | None:
-        """None, or why not."""
+    def first_seen(self, intent_id: str) -> float:
+        """Seconds since boot, on this machine's clock; the first call for an intent sets it."""
+        ...
+
+    def never_sent(self, intent_id: str) -> bool:
+        """Whether the answer to this intent's write was lost here, so that it was not acted on."""
         ...
 
 
@@ -139,3 +162,12 @@ class Tools:
     reasoner: Reasoner
     memory: Memory
     adapter: Adapter
+    sightings: Sightings
+
+
+class Reconcile(Protocol):
+    """The one function of a phase module."""
+
+    async def __call__(self, incident: Incident, tools: Tools) -> Transition | Wait:
+        """Decide what is next. Raises PraxisError: the incident then stays where it is."""
+        ...

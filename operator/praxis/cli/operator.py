@@ -1,0 +1,43 @@
+"""`praxis operator`: watch Incidents, decide, stop for people, act once."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+from pydantic import ValidationError
+
+from praxis.cli.logs import configure
+from praxis.errors import NeedsPerson
+from praxis.settings import OperatorSettings
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--kubeconfig", type=click.Path(exists=True, path_type=Path), help="Else the pod's service account.")
+@click.option("--namespace", "-n", "namespaces", multiple=True, help="Namespace to watch; repeat; none means all.")
+@click.option("--http-port", type=click.IntRange(0, 65535), help="Port of /healthz, /readyz, /metrics; 0: a free one.")
+@click.option("--port-file", type=click.Path(path_type=Path), help="Write the port there, for --http-port 0.")
+@click.option("--log-level", default="INFO", type=click.Choice(["DEBUG", "INFO", "WARNING", "ERROR"]))
+def command(
+    kubeconfig: Path | None, namespaces: tuple[str, ...], http_port: int | None, port_file: Path | None, log_level: str
+) -> None:
+    """Run the operator.
+
+    Everything else is configured by environment variables: PRAXIS_MODELS__BASE_URL, PRAXIS_QUORUM__DANGEROUS,
+    PRAXIS_ACTIONS__CREDENTIALS_DIR and so on; docs/configuration.md lists them all.
+    """
+    configure(log_level)
+    given = {"kubeconfig": kubeconfig, "namespaces": list(namespaces) or None, "http_port": http_port}
+    try:
+        settings = OperatorSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise click.UsageError(f"configuration: {error}") from error
+    from praxis.controller.operator import run
+
+    try:
+        asyncio.run(run(settings, port_file=port_file))
+    except NeedsPerson as error:
+        click.echo(f"praxis operator: {error}", err=True)
+        sys.exit(1)

@@ -1,0 +1,152 @@
+"""Consistent reads of PRAXIS' resources for the phases, and the holder's compare-and-swap.
+
+A read without a resourceVersion is served from etcd's quorum (the API server's "consistent read"); no cache of a watch
+is asked for anything that is decided on.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from praxis.api.approval import IncidentApproval, IncidentReconciliation
+from praxis.api.base import Resource
+from praxis.api.incident import Guard, Incident
+from praxis.api.installation import Names, differences, expected
+from praxis.api.reasons import Reason
+from praxis.api.target import Holder, RemediationTarget
+from praxis.errors import NeedsPerson, Refused, Superseded
+from praxis.kube import Kube, Reply, path_of, resource_path
+from praxis.settings import OperatorSettings
+
+R = TypeVar("R", bound=Resource)
+
+PLURALS = {
+    "CustomResourceDefinition": ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
+    "ValidatingAdmissionPolicy": ("/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
+    "ValidatingAdmissionPolicyBinding": (
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicybindings",
+    ),
+}
+
+
+class KubeCluster:
+    """The cluster as one identity sees it."""
+
+    def __init__(self, *, kube: Kube, settings: OperatorSettings) -> None:
+        self._kube = kube
+        self._namespaces: list[str | None] = list(settings.namespaces) or [None]
+        self._expected = expected(
+            Names(
+                namespace=settings.installation_namespace,
+                operator_account=settings.operator_account,
+                gateway_account=settings.gateway_account,
+            )
+        )
+
+    async def incident(self, namespace: str, name: str) -> Incident | None:
+        """The incident as stored now, None when there is none."""
+        try:
+            reply = await self._kube.get(path_of(Incident, namespace, name))
+        except Refused as error:
+            if error.not_found:
+                return None
+            raise
+        return Incident.parse(reply.document)
+
+    async def approvals(self, incident: Incident) -> tuple[list[IncidentApproval], datetime | None]:
+        """Every approval that names this incident's uid, and the API server's own time."""
+        reply = await self._by_reference(IncidentApproval, incident.metadata.namespace, uid=incident.metadata.uid)
+        return parsed(IncidentApproval, reply), reply.server_time
+
+    async def approvals_by_name(self, namespace: str, name: str) -> tuple[list[IncidentApproval], datetime | None]:
+        """Every approval that names an incident of this name, whatever the uid, and the API server's own time."""
+        reply = await self._by_reference(IncidentApproval, namespace, name=name)
+        return parsed(IncidentApproval, reply), reply.server_time
+
+    async def reconciliations(self, incident: Incident) -> list[IncidentReconciliation]:
+        """Every reconciliation that names this incident's uid."""
+        reply = await self._by_reference(IncidentReconciliation, incident.metadata.namespace, uid=incident.metadata.uid)
+        return parsed(IncidentReconciliation, reply)
+
+    async def reconciliations_by_name(self, namespace: str, name: str) -> list[IncidentReconciliation]:
+        """Every reconciliation that names an incident of this name, whatever the uid."""
+        return parsed(IncidentReconciliation, await self._by_reference(IncidentReconciliation, namespace, name=name))
+
+    async def targets(self, namespace: str) -> list[RemediationTarget]:
+        """Every target declared in a namespace."""
+        return parsed(RemediationTarget, await self._kube.get(path_of(RemediationTarget, namespace)))
+
+    async def all_targets(self) -> list[RemediationTarget]:
+        """Every target in the watched namespaces."""
+        found: list[RemediationTarget] = []
+        for namespace in self._namespaces:
+            found += parsed(RemediationTarget, await self._kube.get(path_of(RemediationTarget, namespace)))
+        return found
+
+    async def guards(self) -> list[Guard]:
+        """The installed CRDs, policies and bindings; raises NeedsPerson when one is missing or differs."""
+        guards: list[Guard] = []
+        wrong: list[str] = []
+        for wanted in self._expected:
+            kind, name = wanted["kind"], wanted["metadata"]["name"]
+            installed = await self._installed(kind, name)
+            if installed is None:
+                wrong.append(f"{kind} {name} is not installed")
+                continue
+            wrong += [f"{kind} {name}: {each}" for each in differences(wanted, installed)]
+            metadata = installed["metadata"]
+            guards.append(Guard(kind=kind, name=name, uid=metadata["uid"], generation=metadata.get("generation", 1)))
+        if wrong:
+            raise NeedsPerson(
+                "the installation is not what this operator was built with; apply its crds/ and manifests/: "
+                + "; ".join(wrong),
+                reason=Reason.INSTALLATION_DIFFERS,
+            )
+        return guards
+
+    async def claim(self, target: RemediationTarget, holder: Holder) -> RemediationTarget:
+        """Make `holder` the target's holder, if it is still as read; raises Superseded."""
+        return await self._swap(target, {"op": "add", "path": "/status", "value": {"holder": holder.dump()}})
+
+    async def release(self, target: RemediationTarget) -> None:
+        """Remove the holder, if the target is still as read; raises Superseded."""
+        await self._swap(target, {"op": "remove", "path": "/status/holder"})
+
+    async def _swap(self, target: RemediationTarget, change: dict[str, Any]) -> RemediationTarget:
+        path = path_of(RemediationTarget, target.metadata.namespace, target.metadata.name, "status")
+        tests = [
+            {"op": "test", "path": "/metadata/uid", "value": target.metadata.uid},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": target.metadata.resource_version},
+        ]
+        try:
+            reply = await self._kube.json_patch(path, [*tests, change])
+        except Refused as error:
+            if error.status in {404, 409, 422}:
+                raise Superseded(f"target {target.key} changed since it was read: {error}") from error
+            raise
+        return RemediationTarget.model_validate(reply.document)
+
+    async def _installed(self, kind: str, name: str) -> dict[str, Any] | None:
+        api, plural = PLURALS[kind]
+        try:
+            return (await self._kube.get(resource_path(api, plural, None, name))).document
+        except Refused as error:
+            if error.not_found:
+                return None
+            raise
+
+    async def _by_reference(self, kind: type[Resource], namespace: str, **reference: str) -> Reply:
+        selector = ",".join(f"spec.incidentRef.{field}={value}" for field, value in reference.items())
+        return await self._kube.get(path_of(kind, namespace), {"fieldSelector": selector})
+
+
+def parsed(kind: type[R], reply: Reply) -> list[R]:
+    """The items of a list. One that does not hold its schema raises NeedsPerson: skipping it could hide a Reject."""
+    try:
+        return [kind.model_validate(item) for item in reply.document["items"]]
+    except ValidationError as error:
+        raise NeedsPerson(f"a stored {kind.kind} does not hold its schema: {error.errors()[0]['msg']}") from error

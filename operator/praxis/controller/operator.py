@@ -1,0 +1,233 @@
+"""One operator process, put together: connections, tools, queue, watch, lease, probes. Only wiring."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import kopf
+from prometheus_client import CollectorRegistry
+
+from praxis.actions.function_compute import FunctionComputeAdapter
+from praxis.clock import SystemClock
+from praxis.controller import http, watch
+from praxis.controller.cluster import KubeCluster
+from praxis.controller.events import EventRecorder
+from praxis.controller.functions import FunctionStatus
+from praxis.controller.lease import elect
+from praxis.controller.metrics import Incidents, Metrics
+from praxis.controller.queue import Key, WorkQueue
+from praxis.controller.reconciler import Reconciler
+from praxis.controller.sightings import Intents
+from praxis.controller.verdicts import Verdicts
+from praxis.controller.writer import StatusWriter
+from praxis.errors import PraxisError
+from praxis.evidence.toolbox import EvidenceToolbox
+from praxis.kube import Kube
+from praxis.memory import open_memory
+from praxis.phases.contract import Tools
+from praxis.reasoning.reasoner import QwenReasoner
+from praxis.settings import OperatorSettings
+
+log = logging.getLogger(__name__)
+
+INSTALLATION_RETRY_SECONDS = 5.0
+FINISH_SECONDS = 20.0
+"""How long a stop waits for what is being worked on; below a pod's grace period of 30 s. What is cut off by it is found
+as an open intent by the next process."""
+
+
+@dataclass
+class State:
+    """What the probes tell."""
+
+    waiting_for: str | None = "starting"
+
+
+async def run(settings: OperatorSettings, *, port_file: Path | None = None) -> None:
+    """Run until SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, stop.set)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(operator(settings, stop=stop, port_file=port_file))
+        await stop.wait()
+
+
+@asynccontextmanager
+async def operator(
+    settings: OperatorSettings, *, stop: asyncio.Event, port_file: Path | None = None
+) -> AsyncIterator[State]:
+    """An operator that works while the context is open; `stop` is set when it must end on its own account."""
+    clock = SystemClock()
+    writer = f"{socket.gethostname()}-{secrets.token_hex(8)}"
+    registry = CollectorRegistry()
+    queue = WorkQueue(clock=clock)
+    incidents = Incidents(clock=clock, deadlines=settings.deadlines)
+    metrics = Metrics(registry=registry, incidents=incidents, queue=queue)
+    state = State()
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(await Kube.connect(settings.kubeconfig, user_agent="praxis-operator"))
+        cluster = KubeCluster(kube=kube, settings=settings)
+        adapter = FunctionComputeAdapter.from_settings(settings.actions, clock=clock)
+        toolbox = EvidenceToolbox.from_settings(settings, kube=kube, functions=FunctionStatus(adapter))
+        reasoner = QwenReasoner.from_settings(settings.models, toolbox=toolbox, registry=registry)
+        stack.push_async_callback(reasoner.close)
+        memory = open_memory(settings, reasoner.embedder)
+        stack.push_async_callback(memory.close)
+        intents = Intents(clock=clock)
+        events = EventRecorder(kube=kube, clock=clock, instance=writer)
+        actor = f"system:serviceaccount:{settings.installation_namespace}:{settings.operator_account}"
+        reconciler = Reconciler(
+            cluster=cluster,
+            writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=actor, intents=intents),
+            verdicts=Verdicts(
+                kube=kube, cluster=cluster, clock=clock, quorum=settings.quorum, events=events, metrics=metrics
+            ),
+            events=events,
+            tools=Tools(
+                settings=settings,
+                clock=clock,
+                writer=writer,
+                cluster=cluster,
+                reasoner=reasoner,
+                memory=memory,
+                adapter=adapter,
+                sightings=intents,
+            ),
+            queue=queue,
+            incidents=incidents,
+            metrics=metrics,
+            clock=clock,
+        )
+        runner, port = await http.serve(
+            host=settings.http_host,
+            port=settings.http_port,
+            registry=registry,
+            healthy=lambda: None,
+            ready=lambda: state.waiting_for,
+        )
+        stack.push_async_callback(runner.cleanup)
+        if port_file is not None:
+            write_port(port_file, port)
+        handlers = watch.registry(kube=kube, queue=queue, incidents=incidents, metrics=metrics, clock=clock)
+        supervised = asyncio.create_task(
+            supervise(
+                settings=settings,
+                kube=kube,
+                cluster=cluster,
+                queue=queue,
+                reconciler=reconciler,
+                incidents=incidents,
+                metrics=metrics,
+                handlers=handlers,
+                state=state,
+                identity=writer,
+            ),
+            name="praxis-operator",
+        )
+        supervised.add_done_callback(lambda _: stop.set())
+        try:
+            yield state
+        finally:
+            supervised.cancel()
+            await asyncio.gather(supervised, return_exceptions=True)
+            if not supervised.cancelled() and supervised.exception() is not None:
+                raise supervised.exception()  # type: ignore[misc]
+
+
+async def supervise(
+    *,
+    settings: OperatorSettings,
+    kube: Kube,
+    cluster: KubeCluster,
+    queue: WorkQueue,
+    reconciler: Reconciler,
+    incidents: Incidents,
+    metrics: Metrics,
+    handlers: kopf.OperatorRegistry,
+    state: State,
+    identity: str,
+) -> None:
+    """Everything that runs side by side; the first that ends unexpectedly ends them all."""
+    await installation(cluster, state)
+    watching, quiet = asyncio.Event(), asyncio.Event()
+    state.waiting_for = "waiting for the first watch"
+
+    async def started() -> None:
+        metrics.leading.set(1)
+        await queue.pause(False)
+
+    async def stopped() -> None:
+        metrics.leading.set(0)
+        await queue.pause(True)
+
+    async def ready() -> None:
+        await watching.wait()
+        state.waiting_for = None
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet))
+            group.create_task(ready())
+            group.create_task(resync(queue, incidents, settings.resync_interval))
+            group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))
+            group.create_task(work(queue, reconciler, settings.workers))
+    finally:
+        quiet.set()
+
+
+async def work(queue: WorkQueue, reconciler: Reconciler, workers: int) -> None:
+    """Run the workers; when cancelled, let what is being worked on end first."""
+    tasks = [asyncio.create_task(queue.worker(reconciler.reconcile), name=f"worker-{each}") for each in range(workers)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        await queue.pause(True)
+        try:
+            async with asyncio.timeout(FINISH_SECONDS):
+                await queue.idle()
+        except TimeoutError:
+            log.warning("stopped while incidents were being worked on")
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def installation(cluster: KubeCluster, state: State) -> None:
+    """Wait until the installed CRDs, policies and bindings are those that this operator was built with."""
+    while True:
+        try:
+            await cluster.guards()
+        except PraxisError as error:
+            if state.waiting_for != str(error):
+                log.warning("not started", extra={"error": str(error)})
+            state.waiting_for = str(error)
+            await asyncio.sleep(INSTALLATION_RETRY_SECONDS)
+        else:
+            return
+
+
+async def resync(queue: WorkQueue, incidents: Incidents, interval: float) -> None:
+    """Look at everything again from time to time, spread out: a silent watch costs at most this long."""
+    while True:
+        keys: list[Key] = incidents.keys()
+        for key in keys:
+            await queue.add(key)
+            await asyncio.sleep(interval / (len(keys) + 1))
+        await asyncio.sleep(interval / (len(keys) + 1))
+
+
+def write_port(path: Path, port: int) -> None:
+    """Tell the process that started this one which port was free, whole or not at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(f"{port}\n")
+    partial.replace(path)

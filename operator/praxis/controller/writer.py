@@ -1,0 +1,152 @@
+"""The one status writer: every write is fenced, and an effect runs after the 2xx of its write, or never.
+
+Nothing else in the house writes an Incident's status.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from praxis.api.incident import Incident, IncidentStatus
+from praxis.api.reasons import Reason
+from praxis.clock import Clock
+from praxis.controller.queue import backoff
+from praxis.controller.sightings import Intents
+from praxis.controller.status import applied, difference, fence, updated
+from praxis.errors import AnswerLost, NeedsPerson, Refused, RetryLater, Superseded
+from praxis.kube import Kube, path_of
+from praxis.phases.contract import Cluster, ConditionUpdate, Transition
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A write that is stored; `acknowledged` says that its own 2xx arrived, in time to act on it."""
+
+    incident: Incident
+    acknowledged: bool
+
+
+class StatusWriter:
+    """Writes as one operator process."""
+
+    def __init__(self, *, kube: Kube, cluster: Cluster, clock: Clock, actor: str, intents: Intents) -> None:
+        self._kube = kube
+        self._cluster = cluster
+        self._clock = clock
+        self._actor = actor
+        self._intents = intents
+
+    async def carry_out(self, incident: Incident, transition: Transition) -> Incident:
+        """Commit a transition; run the effect that it carries; store that effect's outcome. Returns what is stored.
+
+        Raises:
+            Superseded: somebody wrote first, or the object is gone; nothing was done.
+            NeedsPerson: the API server's own rules refuse the write.
+            RetryLater: the API server could not be asked; nothing was done.
+        """
+        effect = transition.then
+        if effect is None:
+            return (await self._commit(incident, transition)).incident
+        try:
+            committed = await self._commit(incident, transition)
+        except BaseException:
+            # Whatever became of the write, this process will not act on it: remembered, in case it is stored yet.
+            self._intents.give_up(effect.intent)
+            raise
+        if committed.acknowledged:
+            following = await effect.run(committed.incident)
+        else:
+            self._intents.give_up(effect.intent)
+            following = effect.never_sent(committed.incident)
+        return await self._until_stored(committed.incident, following)
+
+    async def note(self, incident: Incident, conditions: list[ConditionUpdate], **changes: object) -> Incident:
+        """Write conditions, or a count, that are no decision: same fence, no trail entry. Raises as `carry_out`."""
+        status = incident.status
+        after = status.replace(
+            **changes,
+            conditions=updated(status.conditions, conditions, incident.metadata.generation, self._clock.now()),
+        )
+        if after == status:
+            return incident
+        return (await self._write(incident, after, versioned=False)).incident
+
+    async def _commit(self, incident: Incident, transition: Transition) -> Committed:
+        after = applied(incident, transition, actor=self._actor, now=self._clock.now())
+        committed = await self._write(incident, after, versioned=transition.then is not None)
+        log.info(
+            "committed",
+            extra={
+                "incident": incident.key,
+                "phase": str(after.phase),
+                "reason": str(after.reason),
+                "head": after.head,
+                "acknowledged": committed.acknowledged,
+            },
+        )
+        return committed
+
+    async def _write(self, incident: Incident, after: IncidentStatus, *, versioned: bool) -> Committed:
+        operations = [*fence(incident, versioned=versioned), *difference(incident.status, after)]
+        path = path_of(Incident, incident.metadata.namespace, incident.metadata.name, "status")
+        try:
+            reply = await self._kube.json_patch(path, operations)
+        except AnswerLost:
+            return await self._after_a_lost_answer(incident, after)
+        except Refused as error:
+            if error.status in {404, 409, 422}:
+                await self._explain(incident, error)
+            raise
+        return Committed(Incident.parse(reply.document), acknowledged=True)
+
+    async def _after_a_lost_answer(self, incident: Incident, after: IncidentStatus) -> Committed:
+        """Read until it is known whether the write is stored. An answer that comes by reading is no acknowledgement."""
+        failures = 0
+        while True:
+            try:
+                now = await self._cluster.incident(incident.metadata.namespace, incident.metadata.name)
+                break
+            except RetryLater:
+                failures += 1
+                await self._clock.sleep(backoff(failures))
+        if now is None or now.metadata.uid != incident.metadata.uid:
+            raise Superseded(f"{incident.key} is gone")
+        if now.status.head == after.head and now.status.phase == after.phase:
+            return Committed(now, acknowledged=False)
+        raise Superseded(f"the write to {incident.key} was lost")
+
+    async def _explain(self, incident: Incident, error: Refused) -> None:
+        """Tell a refused fence from a refused write: raises Superseded for the first, NeedsPerson for the second."""
+        now = await self._cluster.incident(incident.metadata.namespace, incident.metadata.name)
+        unchanged = (
+            now is not None
+            and now.metadata.uid == incident.metadata.uid
+            and now.metadata.resource_version == incident.metadata.resource_version
+        )
+        if not unchanged:
+            raise Superseded(f"{incident.key} changed since it was read") from error
+        raise NeedsPerson(f"the API server refused the status: {error}", reason=Reason.WRITE_REFUSED) from error
+
+    async def _until_stored(self, base: Incident, following: Transition) -> Incident:
+        """Store an outcome, however long it takes. Ends when the object is gone, or when it has another's outcome."""
+        failures = 0
+        while True:
+            try:
+                return (await self._commit(base, following)).incident
+            except Superseded:
+                base = await self._rebased(base)
+            except RetryLater as error:
+                failures += 1
+                log.warning("outcome not stored yet", extra={"incident": base.key, "error": str(error)})
+                await self._clock.sleep(backoff(failures))
+
+    async def _rebased(self, base: Incident) -> Incident:
+        now = await self._cluster.incident(base.metadata.namespace, base.metadata.name)
+        if now is None or now.metadata.uid != base.metadata.uid:
+            raise Superseded(f"{base.key} is gone")
+        if now.status.head != base.status.head or now.status.steps != base.status.steps:
+            raise Superseded(f"{base.key} has another's outcome")
+        return now

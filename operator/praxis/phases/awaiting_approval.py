@@ -1,0 +1,99 @@
+"""AwaitingApproval: the operator stops here. Only a person's decision, an alert that clears, or time leads on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from praxis.api import bounds
+from praxis.api.approval import IncidentApproval
+from praxis.api.incident import EntryKind, Incident
+from praxis.api.reasons import ConditionType, Reason
+from praxis.approval.judgement import Approved, Dismissed, Judgement, Rejected, RevisionRequested, judge
+from praxis.clock import parse_rfc3339
+from praxis.machine import Phase
+from praxis.phases.contract import ConditionUpdate, Record, Tools, Transition, Wait
+from praxis.phases.spending import cleared
+
+
+async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
+    """Carry out what people decided; a Reject, Revise or Dismiss goes before any Approve, whenever it came."""
+    approvals, server_now = await tools.cluster.approvals(incident)
+    now = tools.clock.now()
+    judgement = judge(incident, approvals, now=now, server_now=server_now, quorum=tools.settings.quorum)
+    by_uid = {each.metadata.uid: each for each in approvals}
+    if not incident.spec.firing and not isinstance(judgement.decision, Dismissed):
+        return cleared(incident)
+    match judgement.decision:
+        case Approved(bound=bound):
+            people = ", ".join(each.approver for each in bound)
+            return Transition(
+                to=Phase.EXECUTING,
+                reason=Reason.APPROVED,
+                message=f"approved by {people}",
+                changes={"approvals": list(bound), "waiting_since": None},
+                records=[decided(by_uid[each.uid], Reason.APPROVED) for each in bound],
+                conditions=[approved_condition(judgement, complete=True)],
+            )
+        case Rejected(approval=approval):
+            return another_plan(incident, approval, Reason.REJECTED, [approval.spec.reason])
+        case RevisionRequested(approval=approval):
+            return another_plan(
+                incident, approval, Reason.REVISION_REQUESTED, [*approval.spec.corrections, approval.spec.reason]
+            )
+        case Dismissed(approval=approval):
+            return Transition(
+                to=Phase.CLOSED,
+                reason=Reason.DISMISSED,
+                message=f"dismissed by {approval.spec.approver.username}: {approval.spec.reason}"[:1024],
+                records=[decided(approval, Reason.DISMISSED)],
+            )
+        case None:
+            return waiting(incident, judgement, tools)
+
+
+def decided(approval: IncidentApproval, reason: Reason) -> Record:
+    """The trail entry of a person's decision: who, and by digest exactly what they said."""
+    return Record(EntryKind.DECIDED, reason, actor=approval.spec.approver.username, digest=approval.record_digest)
+
+
+def another_plan(incident: Incident, approval: IncidentApproval, reason: Reason, corrections: list[str]) -> Transition:
+    """Back to drafting, with what the person said."""
+    kept = [*incident.status.corrections, *(text for text in corrections if text)][: bounds.CORRECTIONS]
+    verb = "rejected" if reason is Reason.REJECTED else "sent back"
+    return Transition(
+        to=Phase.INVESTIGATED,
+        reason=reason,
+        message=f"{verb} by {approval.spec.approver.username}: {'; '.join(filter(None, corrections))}"[:1024],
+        changes={"corrections": kept},
+        records=[decided(approval, reason)],
+    )
+
+
+def waiting(incident: Incident, judgement: Judgement, tools: Tools) -> Transition | Wait:
+    """Show how many have approved, until the deadline closes the incident."""
+    since = parse_rfc3339(incident.status.phase_times[Phase.AWAITING_APPROVAL])
+    deadline = since + timedelta(seconds=tools.settings.deadlines.awaiting_approval)
+    remaining = (deadline - tools.clock.now()).total_seconds()
+    if remaining <= 0:
+        return Transition(
+            to=Phase.CLOSED,
+            reason=Reason.APPROVAL_EXPIRED,
+            message=f"nobody decided within {tools.settings.deadlines.awaiting_approval:g} s; "
+            "if the alert fires on, its next repeat opens a new incident",
+        )
+    return Wait(
+        remaining,
+        Reason.PENDING,
+        conditions=[approved_condition(judgement, complete=False)],
+    )
+
+
+def approved_condition(judgement: Judgement, *, complete: bool) -> ConditionUpdate:
+    """`1/2 approved by alice`."""
+    people = f" by {', '.join(judgement.have)}" if judgement.have else ""
+    return ConditionUpdate(
+        ConditionType.APPROVED,
+        status=complete,
+        reason=Reason.APPROVED if complete else Reason.PENDING,
+        message=f"{len(judgement.have)}/{judgement.needed} approved{people}",
+    )

@@ -1,0 +1,111 @@
+"""Investigated: what should be done? Drafts a plan, pins it to its targets as they are now, and hands it to people."""
+
+from __future__ import annotations
+
+import asyncio
+
+from praxis.actions.catalogue import pin
+from praxis.api import bounds
+from praxis.api.incident import Incident
+from praxis.api.plan import Action, Plan, highest_tier, plan_digest
+from praxis.api.reasons import Reason
+from praxis.api.target import RemediationTarget
+from praxis.clock import rfc3339
+from praxis.digest import PREFIX
+from praxis.errors import DefinitelyNotApplied, InvalidAnswer, NeedsPerson
+from praxis.machine import Phase
+from praxis.phases.contract import Tools, Transition, Wait
+from praxis.phases.spending import added, cleared
+from praxis.phases.triaged import matching
+from praxis.reasoning.contract import ProposedPlan
+
+
+async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
+    """Draft, pin, then AwaitingApproval."""
+    if not incident.spec.firing:
+        return cleared(incident)
+    revision = incident.status.plan.revision + 1 if incident.status.plan else 1
+    if revision > bounds.PLANS:
+        return Transition(
+            to=Phase.FAILED,
+            reason=Reason.PLANS_EXHAUSTED,
+            message=f"{bounds.PLANS} plans were drafted and none helped; this needs a person from here on",
+        )
+    targets = matching(incident, await tools.cluster.targets(incident.metadata.namespace))
+    if not targets:
+        raise NeedsPerson(
+            f"no RemediationTarget in namespace {incident.metadata.namespace} matches the alerts' labels; declare one, "
+            "or name one in spec.targetRef",
+            reason=Reason.NO_TARGET,
+        )
+    guards = await tools.cluster.guards()
+    answered = await tools.reasoner.draft(incident, targets)
+    plan = await pinned(incident, revision, answered.answer, answered.model, targets, tools)
+    return Transition(
+        to=Phase.AWAITING_APPROVAL,
+        reason=Reason.PLAN_PROPOSED,
+        message=f"plan {plan.short}: {plan.summary}"[:1024],
+        changes={
+            "plan": plan,
+            "guards": guards,
+            "approvals_required": tools.settings.quorum.of(plan.tier),
+            "usage": added(incident, answered.usage),
+        },
+        binds=plan.digest,
+    )
+
+
+async def pinned(
+    incident: Incident,
+    revision: int,
+    proposed: ProposedPlan,
+    model: str,
+    targets: list[RemediationTarget],
+    tools: Tools,
+) -> Plan:
+    """The proposed plan, bound to the targets by uid and generation and, for the real action, to the function's state."""
+    assert incident.status.evidence_digest is not None, "Investigated is entered with evidence"
+    by_name = {target.metadata.name: target for target in targets}
+    actions: list[Action] = []
+    for each in proposed.actions:
+        target = by_name.get(each.target)
+        if target is None:
+            raise InvalidAnswer(f"the plan names target {each.target!r}; declared are: {', '.join(by_name)}")
+        state = await observed_state(target, tools)
+        actions.append(
+            pin(
+                id=each.id,
+                type=each.type,
+                tier=each.tier,
+                parameters=each.parameters,
+                rollback=each.rollback,
+                target=target,
+                state=state,
+            )
+        )
+    digest = plan_digest(
+        incident_uid=incident.metadata.uid,
+        revision=revision,
+        actions=actions,
+        evidence_digest=incident.status.evidence_digest,
+    )
+    return Plan(
+        revision=revision,
+        digest=digest,
+        short=digest.removeprefix(PREFIX)[:12],
+        summary=proposed.summary,
+        rationale=proposed.rationale,
+        actions=actions,
+        tier=highest_tier(actions),
+        evidence_digest=incident.status.evidence_digest,
+        model=model,
+        proposed_at=rfc3339(tools.clock.now()),
+    )
+
+
+async def observed_state(target: RemediationTarget, tools: Tools) -> str:
+    """The digest of the function's configuration now; a function that cannot be acted on needs a person."""
+    try:
+        return (await asyncio.to_thread(tools.adapter.observe, target)).state
+    except DefinitelyNotApplied as error:
+        raise NeedsPerson(f"target {target.metadata.name}: {error}", reason=error.reason) from error

@@ -1,0 +1,48 @@
+"""ReconciliationRequired: the outcome is unknown. A person looks, says what happened, and the target is free again."""
+
+from __future__ import annotations
+
+from praxis.api.incident import EntryKind, Incident
+from praxis.api.reasons import ConditionType, Reason
+from praxis.approval.reconciliation import judge_reconciliations
+from praxis.machine import Phase
+from praxis.phases.contract import ConditionUpdate, Record, Tools, Transition, Wait
+
+
+async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
+    """Record the first valid finding; the phase stays."""
+    condition = incident.status.condition(ConditionType.RECONCILED)
+    if condition is not None and condition.status == "True":
+        return Wait(None)
+    accepted = judge_reconciliations(incident, await tools.cluster.reconciliations(incident)).accepted
+    if accepted is None:
+        return Wait(
+            None,
+            Reason.OUTCOME_UNKNOWN,
+            conditions=[
+                ConditionUpdate(
+                    ConditionType.RECONCILED,
+                    status=False,
+                    reason=Reason.OUTCOME_UNKNOWN,
+                    message="look at the function, then: praxis reconcile "
+                    f"{incident.metadata.name} -n {incident.metadata.namespace} --observed applied|not-applied",
+                )
+            ],
+        )
+    spec = accepted.spec
+    return Transition(
+        to=Phase.RECONCILIATION_REQUIRED,
+        reason=Reason.RECONCILED,
+        message=f"{spec.observer.username} found: {spec.observed}: {spec.note}"[:1024],
+        records=[
+            Record(EntryKind.RECONCILED, Reason.RECONCILED, actor=spec.observer.username, digest=accepted.record_digest)
+        ],
+        conditions=[
+            ConditionUpdate(
+                ConditionType.RECONCILED,
+                status=True,
+                reason=Reason.RECONCILED,
+                message=f"{spec.observed}, found by {spec.observer.username}",
+            )
+        ],
+    )

@@ -36,6 +36,8 @@ class Reason(StrEnum):
     TARGET_HELD = "TargetHeld"
     TARGET_NOT_DISPOSABLE = "TargetNotDisposable"
     TARGET_SHARED = "TargetShared"
+    APPROVAL_WITHDRAWN = "ApprovalWithdrawn"
+    QUORUM_NOT_MET = "QuorumNotMet"
 
     # actions
     INTENT_RECORDED = "IntentRecorded"
@@ -45,6 +47,8 @@ class Reason(StrEnum):
     NEVER_SENT = "NeverSent"
     BASELINE_CHANGED = "BaselineChanged"
     NOTHING_RUNNING = "NothingRunning"
+    FUNCTION_NOT_FOUND = "FunctionNotFound"
+    NOT_VERIFIABLE = "NotVerifiable"
     REJECTED_BY_SERVICE = "RejectedByService"
     NOT_PROVEN = "NotProven"
     WRITER_LOST = "WriterLost"

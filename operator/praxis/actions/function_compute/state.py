@@ -1,0 +1,45 @@
+"""The digest of a function's configuration: what a plan pins, and what must not have changed at the send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from praxis.digest import canonical, keyed_digest
+
+VOLATILE: Final = frozenset(
+    {
+        "requestId",
+        "lastModifiedTime",
+        "lastUpdateStatus",
+        "lastUpdateStatusReason",
+        "lastUpdateStatusReasonCode",
+        "state",
+        "stateReason",
+        "stateReasonCode",
+    }
+)
+"""Fields of GetFunction that change without anybody changing the configuration. All others count, known to us or not:
+a field that a newer service adds may void a plan, never slip past one."""
+ENVIRONMENT: Final = "environmentVariables"
+
+
+def environment_digests(key: bytes, environment: Mapping[str, str]) -> dict[str, str]:
+    """Each variable's value as a keyed digest."""
+    return {name: keyed_digest(key, value) for name, value in environment.items()}
+
+
+def configuration_digest(key: bytes, function: Mapping[str, Any]) -> str:
+    """A keyed digest of a GetFunction answer without its volatile fields.
+
+    The marker of an earlier restart counts like any other variable. So a plan that was drafted before somebody else's
+    restart drifts (what it rests on is gone), and an earlier request of ours that lands late, between the last look and
+    the send, is seen. Keyed as a whole, since more than the environment may hold secrets: a registry's password is part
+    of a custom container's configuration.
+
+    Raises:
+        ValueError: the answer has no canonical form.
+    """
+    document = {name: value for name, value in function.items() if name not in VOLATILE}
+    document[ENVIRONMENT] = environment_digests(key, function.get(ENVIRONMENT) or {})
+    return keyed_digest(key, canonical(document).decode())

@@ -1,0 +1,125 @@
+"""The gate's look at the approvals that a plan runs on, right before an action.
+
+Between acceptance and an action there may be minutes: a dry run before it, another incident that holds the target, an
+operator that was down. So everything that made the approvals good is asked again, on fresh and consistent reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from praxis.api.approval import Decision, IncidentApproval, Verdict
+from praxis.api.incident import BoundApproval, EntryKind, Incident
+from praxis.api.reasons import Reason
+from praxis.approval.judgement import bind, people_needed
+from praxis.approval.ruling import a_person, arrival
+from praxis.approval.validity import PRECEDENCE, Clocks, Standing, intact, short
+from praxis.digest import same
+from praxis.settings import Quorum
+
+REASONS = {
+    Decision.REJECT: Reason.REJECTED,
+    Decision.REVISE: Reason.REVISION_REQUESTED,
+    Decision.DISMISS: Reason.DISMISSED,
+}
+
+
+@dataclass(frozen=True)
+class Lapse:
+    """Why the plan may not go on; `objection` is the decision of a person that came since, if that is why."""
+
+    reason: Reason
+    message: str
+    objection: IncidentApproval | None = None
+
+
+def still_valid(
+    incident: Incident,
+    approvals: Sequence[IncidentApproval],
+    *,
+    now: datetime,
+    server_now: datetime | None,
+    quorum: Quorum,
+) -> Lapse | None:
+    """None when the incident in Executing may take its next action, else why not.
+
+    `approvals` are all that name the incident, read after it. The verdict on an objection is not asked: it may have
+    been refused for coming after acceptance, but as long as nothing was sent, a no counts.
+    """
+    plan = incident.status.plan
+    if plan is None or not intact(incident, plan):
+        return Lapse(Reason.PLAN_DRIFTED, "the stored plan is not the one that was approved: its digest differs")
+    clocks = Clocks(now, server_now)
+    objection = _objection(incident, approvals, clocks)
+    if objection is not None:
+        spec = objection.spec
+        return Lapse(
+            REASONS[spec.decision],
+            f"{spec.approver.username} decided {spec.decision} after the plan was approved: {spec.reason}",
+            objection,
+        )
+    by_uid = {each.metadata.uid: each for each in approvals}
+    for bound in incident.status.approvals:
+        lapse = _lapsed(incident, bound, by_uid.get(bound.uid), clocks)
+        if lapse is not None:
+            return lapse
+    people = {bound.approver for bound in incident.status.approvals}
+    needed = people_needed(incident, quorum)
+    if len(people) < needed:
+        return Lapse(
+            Reason.QUORUM_NOT_MET,
+            f"{needed} distinct people must approve a plan of tier {plan.tier}; it has {len(people)}",
+        )
+    return None
+
+
+def _objection(incident: Incident, approvals: Sequence[IncidentApproval], clocks: Clocks) -> IncidentApproval | None:
+    """The leading decision other than Approve that a person made on this very plan, unless it surely expired."""
+    assert incident.status.plan is not None
+    digest = incident.status.plan.digest
+    objections = [
+        each
+        for each in approvals
+        if each.spec.decision is not Decision.APPROVE
+        and each.metadata.deletion_timestamp is None
+        and each.metadata.namespace == incident.metadata.namespace
+        and each.spec.incident_ref.uid == incident.metadata.uid
+        and same(each.spec.plan_digest, digest)
+        and a_person(each.spec.approver.username)
+        and each.spec.signature is None
+        and clocks.standing(each.spec.expires_at) is not Standing.EXPIRED
+    ]
+    return min(objections, key=lambda a: (PRECEDENCE.index(a.spec.decision), arrival(a)), default=None)
+
+
+def _lapsed(incident: Incident, bound: BoundApproval, found: IncidentApproval | None, clocks: Clocks) -> Lapse | None:
+    """Why an approval no longer carries the plan."""
+    assert incident.status.plan is not None
+    if found is None or found.metadata.deletion_timestamp is not None:
+        return Lapse(Reason.APPROVAL_WITHDRAWN, f"approval {bound.name} of {bound.approver} was deleted")
+    if not _as_accepted(incident, bound, found):
+        return Lapse(Reason.APPROVAL_WITHDRAWN, f"approval {bound.name} of {bound.approver} is not what was accepted")
+    if not same(bound.plan_digest, incident.status.plan.digest):
+        return Lapse(Reason.PLAN_DRIFTED, f"approval {bound.name} is on plan {short(bound.plan_digest)}, not on this")
+    standing = clocks.standing(found.spec.expires_at)
+    if standing is not Standing.CURRENT:
+        doubt = " by at least one of two clocks" if standing is Standing.IN_DOUBT else ""
+        return Lapse(Reason.EXPIRED, f"approval {bound.name} of {bound.approver} expired at {bound.expires_at}{doubt}")
+    return None
+
+
+def _as_accepted(incident: Incident, bound: BoundApproval, found: IncidentApproval) -> bool:
+    """Whether the stored object still is what was copied in, and word for word what the trail recorded."""
+    record = found.record_digest
+    return (
+        bind(found) == bound
+        and found.spec.decision is Decision.APPROVE
+        and found.spec.incident_ref.uid == incident.metadata.uid
+        and found.metadata.namespace == incident.metadata.namespace
+        and found.spec.signature is None
+        and a_person(found.spec.approver.username)
+        and found.status.verdict is not Verdict.REFUSED
+        and any(entry.kind is EntryKind.DECIDED and entry.digest == record for entry in incident.status.trail)
+    )

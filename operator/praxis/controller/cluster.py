@@ -67,10 +67,11 @@ class KubeCluster:
         reply = await self._by_reference(IncidentApproval, namespace, name=name)
         return parsed(IncidentApproval, reply), reply.server_time
 
-    async def reconciliations(self, incident: Incident) -> list[IncidentReconciliation]:
-        """Every reconciliation that names this incident's uid."""
-        reply = await self._by_reference(IncidentReconciliation, incident.metadata.namespace, uid=incident.metadata.uid)
-        return parsed(IncidentReconciliation, reply)
+    async def reconciliations(self, namespace: str, incident_uid: str) -> list[IncidentReconciliation]:
+        """Every reconciliation that names this incident, which may be gone."""
+        return parsed(
+            IncidentReconciliation, await self._by_reference(IncidentReconciliation, namespace, uid=incident_uid)
+        )
 
     async def reconciliations_by_name(self, namespace: str, name: str) -> list[IncidentReconciliation]:
         """Every reconciliation that names an incident of this name, whatever the uid."""

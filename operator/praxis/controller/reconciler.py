@@ -124,7 +124,6 @@ class Reconciler:
             self._incidents.saw(incident)
             later = await self._guarded(key, incident)
             result = "error" if later.failed else ("requeue" if later.seconds is not None else "success")
-            return later
         except Superseded as error:
             log.info("superseded", extra={"incident": str(key), "error": str(error)})
             result = "superseded"
@@ -133,6 +132,8 @@ class Reconciler:
             log.warning("reconcile failed", extra={"incident": str(key), "error": str(error)})
             self._metrics.failed(phase, error.reason)
             return Later(error.after if isinstance(error, RetryLater) else None, failed=True)
+        else:
+            return later
         finally:
             self._metrics.reconciled(phase, result, self._clock.boottime() - started)
 

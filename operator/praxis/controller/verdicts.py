@@ -1,7 +1,8 @@
 """Verdicts on what people said, written to the status of their approvals and reconciliations. A verdict is final.
 
-It follows what the incident's own status says, never the other way round: whether a decision was acted on is in the
-trail, so that a crash between the two writes changes nothing.
+It follows what the stored incident says, never the other way round: whether a decision was acted on is in the trail, so
+that a crash between the two writes changes nothing. What is said of an incident that is gone may yet free a target
+(`approval.reconciliation.releases`), so a reconciliation without its incident stays without a verdict.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from praxis.api.approval import IncidentApproval, IncidentReconciliation, Verdict
-from praxis.api.incident import EntryKind, Incident
-from praxis.api.reasons import ConditionType, Reason
+from praxis.api.incident import Incident
+from praxis.api.reasons import ConditionType
 from praxis.approval.judgement import judge
 from praxis.approval.reconciliation import judge_reconciliations
 from praxis.approval.ruling import Ruling
+from praxis.approval.validity import no_incident
 from praxis.clock import Clock, rfc3339
 from praxis.controller.cluster import KubeCluster
 from praxis.controller.events import EventRecorder
@@ -53,25 +55,19 @@ class Verdicts:
     async def settle(self, key: Key, incident: Incident | None) -> None:
         """Give every approval and reconciliation that names this incident its verdict, as far as there is one."""
         approvals, server_now = await self._cluster.approvals_by_name(*key)
-        reconciliations = await self._cluster.reconciliations_by_name(*key)
-        mine, strays = split(approvals, incident)
-        if incident is not None:
-            now = self._clock.now()
-            judged = judge(incident, mine, now=now, server_now=server_now, quorum=self._quorum).rulings
-            await self._write_all(mine, as_recorded(incident, mine, judged))
-            ours, others = split(reconciliations, incident)
-            found = judge_reconciliations(incident, ours).rulings
-            await self._write_all(ours, as_recorded(incident, ours, found))
-            await self._write_all(others, [stray(each) for each in others])
-        else:
-            await self._write_all(reconciliations, [stray(each) for each in reconciliations])
-        await self._write_all(strays, [stray(each) for each in strays])
+        found = await self._cluster.reconciliations_by_name(*key)
+        if incident is None:
+            await self._write_all(approvals, [no_incident(each) for each in approvals])
+            return
+        judgement = judge(incident, approvals, now=self._clock.now(), server_now=server_now, quorum=self._quorum)
+        await self._write_all(approvals, judgement.rulings)
+        await self._write_all(found, judge_reconciliations(incident, found).rulings)
 
     async def _write_all(self, statements: Sequence[Statement], rulings: Sequence[Ruling]) -> None:
         by_uid = {each.metadata.uid: each for each in statements if each.status.verdict is None}
         for ruling in rulings:
             statement = by_uid.get(ruling.uid)
-            if statement is not None and ruling.verdict is not None:
+            if statement is not None and ruling.verdict is not None and not ruling.provisional:
                 await self._write(statement, ruling)
 
     async def _write(self, statement: Statement, ruling: Ruling) -> None:
@@ -107,45 +103,3 @@ class Verdicts:
             "lastTransitionTime": rfc3339(self._clock.now()),
             "observedGeneration": statement.metadata.generation,
         }
-
-
-def split(statements: Sequence[Any], incident: Incident | None) -> tuple[list[Any], list[Any]]:
-    """Those that name this very incident, and those that name another of the same name, or none."""
-    uid = incident.metadata.uid if incident is not None else None
-    return (
-        [each for each in statements if each.spec.incident_ref.uid == uid],
-        [each for each in statements if each.spec.incident_ref.uid != uid],
-    )
-
-
-def stray(statement: Statement) -> Ruling:
-    """The refusal of what names an incident that is not there."""
-    ref = statement.spec.incident_ref
-    return Ruling(
-        uid=statement.metadata.uid,
-        name=statement.metadata.name,
-        verdict=Verdict.REFUSED,
-        reason=Reason.INCIDENT_NOT_FOUND,
-        message=f"there is no incident {ref.name} with uid {ref.uid} in namespace {statement.metadata.namespace}",
-    )
-
-
-def as_recorded(incident: Incident, statements: Sequence[Statement], rulings: Sequence[Ruling]) -> list[Ruling]:
-    """The rulings, but accepted wherever the trail shows that the statement was acted on."""
-    acted_on = {
-        entry.digest: entry
-        for entry in incident.status.trail
-        if entry.kind in {EntryKind.DECIDED, EntryKind.RECONCILED}
-    }
-    by_uid = {ruling.uid: ruling for ruling in rulings}
-    for statement in statements:
-        entry = acted_on.get(statement.record_digest)
-        if entry is not None:
-            by_uid[statement.metadata.uid] = Ruling(
-                uid=statement.metadata.uid,
-                name=statement.metadata.name,
-                verdict=Verdict.ACCEPTED,
-                reason=Reason.ACCEPTED,
-                message=f"{entry.reason}: recorded in the incident's trail as entry {entry.seq}",
-            )
-    return list(by_uid.values())

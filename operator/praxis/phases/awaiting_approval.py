@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from praxis.api import bounds
-from praxis.api.approval import IncidentApproval
-from praxis.api.incident import EntryKind, Incident
+from praxis.api.incident import Incident
 from praxis.api.reasons import ConditionType, Reason
 from praxis.approval.judgement import Approved, Dismissed, Judgement, Rejected, RevisionRequested, judge
 from praxis.clock import parse_rfc3339
 from praxis.machine import Phase
-from praxis.phases.contract import ConditionUpdate, Record, Tools, Transition, Wait
+from praxis.phases.contract import ConditionUpdate, Tools, Transition, Wait
+from praxis.phases.decisions import another_plan, decided, dismissed
 from praxis.phases.spending import cleared
 
 
@@ -35,38 +34,13 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
                 conditions=[approved_condition(judgement, complete=True)],
             )
         case Rejected(approval=approval):
-            return another_plan(incident, approval, Reason.REJECTED, [approval.spec.reason])
+            return another_plan(incident, approval, Reason.REJECTED)
         case RevisionRequested(approval=approval):
-            return another_plan(
-                incident, approval, Reason.REVISION_REQUESTED, [*approval.spec.corrections, approval.spec.reason]
-            )
+            return another_plan(incident, approval, Reason.REVISION_REQUESTED)
         case Dismissed(approval=approval):
-            return Transition(
-                to=Phase.CLOSED,
-                reason=Reason.DISMISSED,
-                message=f"dismissed by {approval.spec.approver.username}: {approval.spec.reason}"[:1024],
-                records=[decided(approval, Reason.DISMISSED)],
-            )
+            return dismissed(approval)
         case None:
             return waiting(incident, judgement, tools)
-
-
-def decided(approval: IncidentApproval, reason: Reason) -> Record:
-    """The trail entry of a person's decision: who, and by digest exactly what they said."""
-    return Record(EntryKind.DECIDED, reason, actor=approval.spec.approver.username, digest=approval.record_digest)
-
-
-def another_plan(incident: Incident, approval: IncidentApproval, reason: Reason, corrections: list[str]) -> Transition:
-    """Back to drafting, with what the person said."""
-    kept = [*incident.status.corrections, *(text for text in corrections if text)][: bounds.CORRECTIONS]
-    verb = "rejected" if reason is Reason.REJECTED else "sent back"
-    return Transition(
-        to=Phase.INVESTIGATED,
-        reason=reason,
-        message=f"{verb} by {approval.spec.approver.username}: {'; '.join(filter(None, corrections))}"[:1024],
-        changes={"corrections": kept},
-        records=[decided(approval, reason)],
-    )
 
 
 def waiting(incident: Incident, judgement: Judgement, tools: Tools) -> Transition | Wait:

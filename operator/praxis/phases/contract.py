@@ -106,8 +106,8 @@ class Cluster(Protocol):
         """Every approval that names this incident's uid, and the API server's own time."""
         ...
 
-    async def reconciliations(self, incident: Incident) -> list[IncidentReconciliation]:
-        """Every reconciliation that names this incident's uid."""
+    async def reconciliations(self, namespace: str, incident_uid: str) -> list[IncidentReconciliation]:
+        """Every reconciliation that names this incident, which may be gone."""
         ...
 
     async def targets(self, namespace: str) -> list[RemediationTarget]:

@@ -12,11 +12,11 @@ from praxis.api.incident import Incident
 from praxis.api.plan import Action
 from praxis.api.reasons import Reason
 from praxis.api.target import RemediationTarget
-from praxis.approval.judgement import still_valid
-from praxis.digest import same
+from praxis.approval.gate import still_valid
 from praxis.errors import NeedsPerson
 from praxis.machine import Phase
 from praxis.phases.contract import Tools, Transition
+from praxis.phases.decisions import another_plan, dismissed
 
 
 @dataclass(frozen=True)
@@ -33,33 +33,29 @@ async def shut(incident: Incident, tools: Tools) -> Transition | None:
         return Transition(
             to=Phase.CLOSED, reason=Reason.SELF_RESOLVED, message="the alerts cleared before anything was done"
         )
-    fault = (
-        digest_differs(incident)
-        or await approvals_ended(incident, tools)
-        or await installation_differs(incident, tools)
-        or await targets_differ(incident, tools)
-    )
+    lapsed = await approvals_lapsed(incident, tools)
+    if lapsed is not None:
+        return lapsed
+    fault = await installation_differs(incident, tools) or await targets_differ(incident, tools)
     if fault is None:
         return None
-    closing = fault.reason is Reason.DISMISSED
-    return Transition(
-        to=Phase.CLOSED if closing else Phase.INVESTIGATED, reason=fault.reason, message=fault.message[:1024]
-    )
+    return Transition(to=Phase.INVESTIGATED, reason=fault.reason, message=fault.message[:1024])
 
 
-def digest_differs(incident: Incident) -> Fault | None:
-    """The stored plan must hash to the digest that people approved."""
-    plan = incident.status.plan
-    if plan is None or not same(plan.recomputed(incident.metadata.uid), plan.digest):
-        return Fault(Reason.PLAN_DRIFTED, "the stored plan does not match its digest")
-    return None
+async def approvals_lapsed(incident: Incident, tools: Tools) -> Transition | None:
+    """The plan must hash to its digest, its approvals stand, unexpired on both clocks, and nobody have said no since.
 
-
-async def approvals_ended(incident: Incident, tools: Tools) -> Fault | None:
-    """The approvals must still stand, unexpired on both clocks, and nobody may have said no since."""
+    A no counts as long as nothing was applied, also one whose event came late: this read is consistent.
+    """
     approvals, server_now = await tools.cluster.approvals(incident)
-    ended = still_valid(incident, approvals, now=tools.clock.now(), server_now=server_now, quorum=tools.settings.quorum)
-    return None if ended is None else Fault(ended.reason, ended.message)
+    lapse = still_valid(incident, approvals, now=tools.clock.now(), server_now=server_now, quorum=tools.settings.quorum)
+    if lapse is None:
+        return None
+    if lapse.objection is None:
+        return Transition(to=Phase.INVESTIGATED, reason=lapse.reason, message=lapse.message[:1024])
+    if lapse.reason is Reason.DISMISSED:
+        return dismissed(lapse.objection)
+    return another_plan(incident, lapse.objection, lapse.reason)
 
 
 async def installation_differs(incident: Incident, tools: Tools) -> Fault | None:
@@ -82,7 +78,7 @@ async def installation_differs(incident: Incident, tools: Tools) -> Fault | None
 
 async def targets_differ(incident: Incident, tools: Tools) -> Fault | None:
     """Every target must be the declared object that was approved, and the only one for its function."""
-    assert incident.status.plan is not None, "a missing plan shuts the gate earlier"
+    assert incident.status.plan is not None, "without a plan its approvals have lapsed"
     everywhere = await tools.cluster.all_targets()
     for action in incident.status.plan.actions:
         fault = target_differs(incident, action, everywhere)
@@ -92,7 +88,7 @@ async def targets_differ(incident: Incident, tools: Tools) -> Fault | None:
 
 
 def target_differs(incident: Incident, action: Action, everywhere: list[RemediationTarget]) -> Fault | None:
-    """One action's target: same uid and generation, not being deleted, disposable and alone if it is really acted on."""
+    """One action's target: same uid and generation, not being deleted; for a real action, disposable and alone."""
     target = next((each for each in everywhere if each.metadata.uid == action.target.uid), None)
     if target is None or target.metadata.namespace != incident.metadata.namespace:
         return Fault(Reason.PLAN_DRIFTED, f"target {action.target.name} is gone, or was declared anew")

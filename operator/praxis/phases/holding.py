@@ -11,6 +11,7 @@ from praxis.api.base import IntentId
 from praxis.api.incident import Incident
 from praxis.api.reasons import ConditionType
 from praxis.api.target import Holder, RemediationTarget
+from praxis.approval.reconciliation import releases
 from praxis.clock import rfc3339
 from praxis.machine import Phase
 from praxis.phases.contract import Tools
@@ -50,7 +51,8 @@ async def stands(target: RemediationTarget, holder: Holder, tools: Tools) -> boo
     """Whether a holder still keeps others away, by a consistent read of its incident."""
     incident = await tools.cluster.incident(target.metadata.namespace, holder.incident_name)
     if incident is None or incident.metadata.uid != holder.incident_uid:
-        return True
+        found = await tools.cluster.reconciliations(target.metadata.namespace, holder.incident_uid)
+        return releases(holder, found) is None
     if incident.status.phase is Phase.RECONCILIATION_REQUIRED:
         reconciled = incident.status.condition(ConditionType.RECONCILED)
         return reconciled is None or reconciled.status != "True"

@@ -40,7 +40,14 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
         )
     guards = await tools.cluster.guards()
     answered = await tools.reasoner.draft(incident, targets)
-    plan = await pinned(incident, revision, answered.answer, answered.model, targets, tools)
+    plan = await pinned(
+        incident,
+        revision=revision,
+        proposed=answered.answer,
+        model=answered.model,
+        targets=targets,
+        tools=tools,
+    )
     return Transition(
         to=Phase.AWAITING_APPROVAL,
         reason=Reason.PLAN_PROPOSED,
@@ -57,13 +64,14 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
 
 async def pinned(
     incident: Incident,
+    *,
     revision: int,
     proposed: ProposedPlan,
     model: str,
     targets: list[RemediationTarget],
     tools: Tools,
 ) -> Plan:
-    """The proposed plan, bound to the targets by uid and generation and, for the real action, to the function's state."""
+    """The proposed plan, bound to the targets by uid and generation, and to the state of their functions."""
     assert incident.status.evidence_digest is not None, "Investigated is entered with evidence"
     by_name = {target.metadata.name: target for target in targets}
     actions: list[Action] = []
@@ -74,8 +82,8 @@ async def pinned(
         state = await observed_state(target, tools)
         actions.append(
             pin(
-                id=each.id,
-                type=each.type,
+                action_id=each.id,
+                action_type=each.type,
                 tier=each.tier,
                 parameters=each.parameters,
                 rollback=each.rollback,

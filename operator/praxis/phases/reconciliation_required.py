@@ -14,7 +14,8 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     condition = incident.status.condition(ConditionType.RECONCILED)
     if condition is not None and condition.status == "True":
         return Wait(None)
-    accepted = judge_reconciliations(incident, await tools.cluster.reconciliations(incident)).accepted
+    found = await tools.cluster.reconciliations(incident.metadata.namespace, incident.metadata.uid)
+    accepted = judge_reconciliations(incident, found).accepted
     if accepted is None:
         return Wait(
             None,

@@ -1,0 +1,38 @@
+"""What a person's decision leads to, and how the trail tells it: who, and by digest exactly what they said."""
+
+from __future__ import annotations
+
+from praxis.api import bounds
+from praxis.api.approval import IncidentApproval
+from praxis.api.incident import EntryKind, Incident
+from praxis.api.reasons import Reason
+from praxis.machine import Phase
+from praxis.phases.contract import Record, Transition
+
+
+def decided(approval: IncidentApproval, reason: Reason) -> Record:
+    """The trail entry of a person's decision."""
+    return Record(EntryKind.DECIDED, reason, actor=approval.spec.approver.username, digest=approval.record_digest)
+
+
+def another_plan(incident: Incident, approval: IncidentApproval, reason: Reason) -> Transition:
+    """Back to drafting, with what the person said."""
+    said = [text for text in (*approval.spec.corrections, approval.spec.reason) if text]
+    verb = "rejected" if reason is Reason.REJECTED else "sent back"
+    return Transition(
+        to=Phase.INVESTIGATED,
+        reason=reason,
+        message=f"{verb} by {approval.spec.approver.username}: {'; '.join(said)}"[:1024],
+        changes={"corrections": [*incident.status.corrections, *said][: bounds.CORRECTIONS]},
+        records=[decided(approval, reason)],
+    )
+
+
+def dismissed(approval: IncidentApproval) -> Transition:
+    """Closed: nothing is to be done."""
+    return Transition(
+        to=Phase.CLOSED,
+        reason=Reason.DISMISSED,
+        message=f"dismissed by {approval.spec.approver.username}: {approval.spec.reason}"[:1024],
+        records=[decided(approval, Reason.DISMISSED)],
+    )

@@ -17,7 +17,13 @@ API_VERSION = f"{GROUP}/{VERSION}"
 IncidentUid = NewType("IncidentUid", str)
 IntentId = NewType("IntentId", str)
 
-Timestamp = Annotated[str, Field(max_length=40, json_schema_extra={"format": "date-time"})]
+RFC3339 = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?"
+    r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
+Timestamp = Annotated[str, Field(max_length=40, json_schema_extra={"pattern": RFC3339})]
+"""A time as text. Not `format: date-time`: CEL would then take two spellings of one moment for equal, and a rule that
+something never changes would let it be respelled, which breaks the digest over it."""
 Name = Annotated[str, Field(min_length=1, max_length=253)]
 Uid = Annotated[str, Field(min_length=1, max_length=64)]
 Username = Annotated[str, Field(min_length=1, max_length=256)]

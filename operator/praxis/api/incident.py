@@ -41,8 +41,12 @@ class Alert(Model):
 
     fingerprint: Annotated[Word, Field(min_length=1, description="Alertmanager's fingerprint of the label set.")]
     status: Annotated[str, Field(pattern="^(firing|resolved)$", max_length=10, description="firing or resolved.")]
-    starts_at: Annotated[Timestamp, Field(description="When it began to fire.")]
-    ends_at: Annotated[Timestamp | None, Field(description="When it ceased to fire.")] = None
+    starts_at: Annotated[
+        Timestamp, Field(json_schema_extra={"format": "date-time"}, description="When it began to fire.")
+    ]
+    ends_at: Annotated[
+        Timestamp | None, Field(json_schema_extra={"format": "date-time"}, description="When it ceased to fire.")
+    ] = None
     labels: Annotated[
         dict[str, Annotated[str, Field(max_length=bounds.LABEL_VALUE)]],
         Field(max_length=bounds.LABELS, description="Labels, redacted."),
@@ -272,8 +276,22 @@ class IncidentStatus(Model):
     ] = []
     classification: Annotated[Classification | None, Field(description="What kind of incident it is.")] = None
     target: Annotated[Name | None, Field(description="The RemediationTarget that the alerts belong to.")] = None
-    recalled: Annotated[list[Recalled], Field(max_length=bounds.RECALLED, description="Similar past incidents.")] = []
-    evidence: Annotated[list[Evidence], Field(max_length=bounds.EVIDENCE, description="What was read.")] = []
+    recalled: Annotated[
+        list[Recalled],
+        Field(
+            max_length=bounds.RECALLED,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+            description="Similar past incidents.",
+        ),
+    ] = []
+    evidence: Annotated[
+        list[Evidence],
+        Field(
+            max_length=bounds.EVIDENCE,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+            description="What was read.",
+        ),
+    ] = []
     evidence_digest: Annotated[PlanDigest | None, Field(description="Digest of all the evidence.")] = None
     diagnosis: Annotated[Diagnosis | None, Field(description="What is likely wrong.")] = None
     corrections: Annotated[
@@ -282,7 +300,11 @@ class IncidentStatus(Model):
     plan: Annotated[Plan | None, Field(description="What is proposed.")] = None
     guards: Annotated[
         list[Guard],
-        Field(max_length=bounds.GUARDS, description="The CRDs, policies and bindings when it was proposed."),
+        Field(
+            max_length=bounds.GUARDS,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["kind", "name"]},
+            description="The CRDs, policies and bindings when it was proposed.",
+        ),
     ] = []
     approvals_required: Annotated[
         int | None, Field(ge=1, le=bounds.APPROVALS, description="Distinct people needed.")

@@ -88,7 +88,13 @@ class Plan(Model):
     summary: Annotated[Sentence, Field(description="The plan in a sentence or two.")]
     rationale: Annotated[Text, Field(description="Why this should help, citing evidence.")] = ""
     actions: Annotated[
-        list[Action], Field(min_length=1, max_length=bounds.ACTIONS, description="Carried out in this order.")
+        list[Action],
+        Field(
+            min_length=1,
+            max_length=bounds.ACTIONS,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"]},
+            description="Carried out in this order.",
+        ),
     ]
     tier: Annotated[Tier, Field(description="The highest tier of its actions.")]
     evidence_digest: Annotated[PlanDigest, Field(description="Digest of the evidence that the plan rests on.")]

@@ -15,7 +15,7 @@ from pathlib import Path
 import kopf
 from prometheus_client import CollectorRegistry
 
-from praxis.actions.function_compute import FunctionComputeAdapter
+from praxis.actions.function_compute import FunctionComputeAdapter, read_digest_key
 from praxis.clock import SystemClock
 from praxis.controller import http, watch
 from praxis.controller.cluster import KubeCluster
@@ -31,8 +31,9 @@ from praxis.controller.writer import StatusWriter
 from praxis.errors import PraxisError
 from praxis.evidence.toolbox import EvidenceToolbox
 from praxis.kube import Kube
-from praxis.memory import open_memory
+from praxis.memory.stores import open_memory
 from praxis.phases.contract import Tools
+from praxis.reasoning.client import ModelClient
 from praxis.reasoning.reasoner import QwenReasoner
 from praxis.settings import OperatorSettings
 
@@ -77,11 +78,12 @@ async def operator(
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await Kube.connect(settings.kubeconfig, user_agent="praxis-operator"))
         cluster = KubeCluster(kube=kube, settings=settings)
-        adapter = FunctionComputeAdapter.from_settings(settings.actions, clock=clock)
-        toolbox = EvidenceToolbox.from_settings(settings, kube=kube, functions=FunctionStatus(adapter))
-        reasoner = QwenReasoner.from_settings(settings.models, toolbox=toolbox, registry=registry)
-        stack.push_async_callback(reasoner.close)
-        memory = open_memory(settings, reasoner.embedder)
+        adapter = FunctionComputeAdapter(settings=settings.actions, clock=clock, key=read_digest_key(settings.actions))
+        toolbox = EvidenceToolbox.from_settings(settings, kube=kube, functions=FunctionStatus(settings.actions))
+        models = ModelClient(settings=settings.models, clock=clock, registry=registry)
+        stack.push_async_callback(models.close)
+        reasoner = QwenReasoner(client=models, toolbox=toolbox, settings=settings.models, clock=clock)
+        memory = open_memory(settings, models)
         stack.push_async_callback(memory.close)
         intents = Intents(clock=clock)
         events = EventRecorder(kube=kube, clock=clock, instance=writer)

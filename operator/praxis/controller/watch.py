@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import kopf
@@ -77,7 +76,7 @@ def registry(
 async def connection(kube: Kube) -> kopf.ConnectionInfo:
     """kopf's own connection, with what the client was configured with; a rotated token is read anew."""
     configuration = kube.configuration
-    refresh: Callable[[Any], Awaitable[None]] | None = configuration.refresh_api_key_hook
+    refresh: Any = configuration.refresh_api_key_hook
     if refresh is not None:
         await refresh(configuration)
     token = (configuration.api_key or {}).get("BearerToken") or (configuration.api_key or {}).get("authorization")

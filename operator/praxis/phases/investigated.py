@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from praxis.actions.catalogue import pin
 from praxis.api import bounds
 from praxis.api.incident import Incident
-from praxis.api.plan import Action, Plan, highest_tier, plan_digest
+from praxis.api.plan import REAL, Action, Plan, highest_tier, plan_digest
 from praxis.api.reasons import Reason
 from praxis.api.target import RemediationTarget
 from praxis.clock import rfc3339
@@ -39,6 +40,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
             reason=Reason.NO_TARGET,
         )
     guards = await tools.cluster.guards()
+    states = await observed(targets, tools)
     answered = await tools.reasoner.draft(incident, targets)
     plan = await pinned(
         incident,
@@ -46,6 +48,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
         proposed=answered.answer,
         model=answered.model,
         targets=targets,
+        states=states,
         tools=tools,
     )
     return Transition(
@@ -69,9 +72,14 @@ async def pinned(
     proposed: ProposedPlan,
     model: str,
     targets: list[RemediationTarget],
+    states: Mapping[str, str | DefinitelyNotApplied],
     tools: Tools,
 ) -> Plan:
-    """The proposed plan, bound to the targets by uid and generation, and to the state of their functions."""
+    """The proposed plan, bound to the targets by uid and generation, and to the state of their functions.
+
+    Raises:
+        InvalidAnswer: it names an undeclared target, or a real action on a function that cannot be acted on.
+    """
     assert incident.status.evidence_digest is not None, "Investigated is entered with evidence"
     by_name = {target.metadata.name: target for target in targets}
     actions: list[Action] = []
@@ -79,7 +87,11 @@ async def pinned(
         target = by_name.get(each.target)
         if target is None:
             raise InvalidAnswer(f"the plan names target {each.target!r}; declared are: {', '.join(by_name)}")
-        state = await observed_state(target, tools)
+        state = states[each.target]
+        if isinstance(state, DefinitelyNotApplied):
+            if each.type in REAL:
+                raise InvalidAnswer(f"{each.type} cannot be carried out on {each.target}: {state}")
+            state = ""
         actions.append(
             pin(
                 action_id=each.id,
@@ -111,9 +123,15 @@ async def pinned(
     )
 
 
-async def observed_state(target: RemediationTarget, tools: Tools) -> str:
-    """The digest of the function's configuration now; a function that cannot be acted on needs a person."""
-    try:
-        return (await asyncio.to_thread(tools.adapter.observe, target)).state
-    except DefinitelyNotApplied as error:
-        raise NeedsPerson(f"target {target.metadata.name}: {error}", reason=error.reason) from error
+async def observed(targets: list[RemediationTarget], tools: Tools) -> dict[str, str | DefinitelyNotApplied]:
+    """The digest of each function's configuration now, or why it cannot be acted on.
+
+    Read before the model is asked: a service that cannot be reached then costs no tokens.
+    """
+    states: dict[str, str | DefinitelyNotApplied] = {}
+    for target in targets:
+        try:
+            states[target.metadata.name] = (await asyncio.to_thread(tools.adapter.observe, target)).state
+        except DefinitelyNotApplied as error:
+            states[target.metadata.name] = error
+    return states

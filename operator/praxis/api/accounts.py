@@ -1,0 +1,26 @@
+"""Who is who in an installation: the names that policies and roles are rendered with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Names:
+    """Where PRAXIS is installed, under which service accounts it works, and which group of people may approve."""
+
+    namespace: str = "praxis-system"
+    operator_account: str = "praxis-operator"
+    gateway_account: str = "praxis-gateway"
+    approvers_group: str = "praxis-approvers"
+    viewers_group: str = "praxis-viewers"
+
+    @property
+    def operator(self) -> str:
+        """The user name under which the API server knows the operator."""
+        return f"system:serviceaccount:{self.namespace}:{self.operator_account}"
+
+    @property
+    def gateway(self) -> str:
+        """The user name under which the API server knows the gateway."""
+        return f"system:serviceaccount:{self.namespace}:{self.gateway_account}"

@@ -1,0 +1,242 @@
+"""The ValidatingAdmissionPolicies: who may do what that RBAC and CRD rules cannot say.
+
+RBAC knows no names inside objects, and CRD rules do not know who asks. The policies hold whatever RBAC grants, for
+cluster-admin too; removing a binding is the audited break-glass, which the operator notices at every gate.
+
+A custom resource reaches a policy untyped: times are strings, absent fields are absent. Every default of the API server
+is written out, so that an installed `.spec` equals the rendered one exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from praxis.api.accounts import Names
+from praxis.api.base import GROUP
+from praxis.api.crds import LABELS
+
+Document = dict[str, Any]
+
+APPROVAL_HOURS: Final = 24
+"""The longest that an approval may count."""
+NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
+KINDS = ("incidents", "incidentapprovals", "incidentreconciliations", "remediationtargets")
+
+ROBOT: Document = {
+    "name": "robot",
+    "expression": "request.userInfo.username.startsWith('system:') || (has(request.userInfo.groups) && "
+    "request.userInfo.groups.exists(g, g in ['system:serviceaccounts', 'system:nodes', 'system:unauthenticated']))",
+}
+"""Kubernetes keeps the prefix for service accounts, nodes, its own components and the anonymous."""
+
+
+def documents(names: Names) -> list[Document]:
+    """Every policy, each with its binding."""
+    policies = [
+        approvals_by_people(),
+        reconciliations_by_people(),
+        status_by_operator(names),
+        incidents_by_gateway(names),
+        targets_by_others(names),
+        open_intents_stay(),
+        held_targets_stay(),
+    ]
+    return [document for each in policies for document in (each, binding(each["metadata"]["name"]))]
+
+
+def approvals_by_people() -> Document:
+    """A person approves as themselves, for a day at most."""
+    return policy(
+        "praxis-approvals-by-people",
+        ["incidentapprovals"],
+        ["CREATE"],
+        variables=[
+            ROBOT,
+            {"name": "now", "expression": "timestamp(object.metadata.creationTimestamp)"},
+            {"name": "expires", "expression": "timestamp(object.spec.expiresAt)"},
+        ],
+        validations=[
+            *as_themselves("approver", "only people approve"),
+            {
+                "expression": "variables.expires > variables.now && "
+                f"variables.expires <= variables.now + duration('{APPROVAL_HOURS}h')",
+                "message": f"spec.expiresAt must lie within {APPROVAL_HOURS} hours from now",
+                "reason": "Forbidden",
+            },
+        ],
+    )
+
+
+def reconciliations_by_people() -> Document:
+    """A person reconciles as themselves."""
+    return policy(
+        "praxis-reconciliations-by-people",
+        ["incidentreconciliations"],
+        ["CREATE"],
+        variables=[ROBOT],
+        validations=as_themselves("observer", "only people reconcile"),
+    )
+
+
+def status_by_operator(names: Names) -> Document:
+    """What is known and decided is written by the operator alone."""
+    return policy(
+        "praxis-status-by-operator",
+        [f"{kind}/status" for kind in KINDS],
+        ["UPDATE"],
+        validations=[
+            {
+                "expression": f"request.userInfo.username == '{names.operator}'",
+                "messageExpression": "'only the operator writes status; ' + request.userInfo.username + ' does not'",
+                "reason": "Forbidden",
+            }
+        ],
+    )
+
+
+def incidents_by_gateway(names: Names) -> Document:
+    """Of all robots only the gateway says what happened; none may have an incident collected or kept.
+
+    An owner reference would let Kubernetes' garbage collector delete an incident for whoever may not delete one; a
+    finalizer would keep it for ever. The controllers of Kubernetes remove finalizers, which stays allowed.
+    """
+    before = "(oldObject == null ? [] : oldObject.metadata.?{0}.orValue([]))"
+    return policy(
+        "praxis-incidents-by-gateway",
+        ["incidents"],
+        ["CREATE", "UPDATE"],
+        variables=[ROBOT],
+        validations=[
+            {
+                "expression": f"!variables.robot || request.userInfo.username == '{names.gateway}' || "
+                "(request.operation == 'UPDATE' && object.spec == oldObject.spec)",
+                "messageExpression": "'of robots only the gateway writes the spec of an Incident; ' + "
+                "request.userInfo.username + ' does not'",
+                "reason": "Forbidden",
+            },
+            *(
+                {
+                    "expression": f"!variables.robot || object.metadata.?{field}.orValue([]).all(e, e in "
+                    f"{before.format(field)})",
+                    "message": f"robots add no {field} to an Incident",
+                    "reason": "Forbidden",
+                }
+                for field in ("finalizers", "ownerReferences")
+            ),
+        ],
+    )
+
+
+def targets_by_others(names: Names) -> Document:
+    """What may be acted on is declared by admins, never by what acts or by what listens to alerts."""
+    return policy(
+        "praxis-targets-by-admins",
+        ["remediationtargets"],
+        ["CREATE", "UPDATE"],
+        validations=[
+            {
+                "expression": f"!(request.userInfo.username in ['{names.operator}', '{names.gateway}'])",
+                "messageExpression": "'targets are declared by admins, not by ' + request.userInfo.username",
+                "reason": "Forbidden",
+            }
+        ],
+    )
+
+
+def open_intents_stay() -> Document:
+    """An incident whose request may be under way cannot be deleted, by nobody: its record is all that is known."""
+    return policy(
+        "praxis-open-intents-stay",
+        ["incidents"],
+        ["DELETE"],
+        validations=[
+            {
+                "expression": "!has(oldObject.status) || !has(oldObject.status.steps) || "
+                "oldObject.status.steps.all(s, !has(s.intent) || has(s.outcome))",
+                "message": "an intent is open: its outcome is not known yet; delete the incident once it is",
+                "reason": "Forbidden",
+            }
+        ],
+    )
+
+
+def held_targets_stay() -> Document:
+    """A held target cannot be deleted, except with its whole namespace."""
+    return policy(
+        "praxis-held-targets-stay",
+        ["remediationtargets"],
+        ["DELETE"],
+        validations=[
+            {
+                "expression": f"request.userInfo.username == '{NAMESPACE_CONTROLLER}' || "
+                "!has(oldObject.status) || !has(oldObject.status.holder)",
+                "messageExpression": "'held by incident ' + oldObject.status.holder.incidentName + "
+                "'; delete the target once that is over, or reconciled'",
+                "reason": "Forbidden",
+            }
+        ],
+    )
+
+
+def as_themselves(field: str, rule: str) -> list[Document]:
+    """The requester is a person, and names nobody else."""
+    return [
+        {
+            "expression": "!variables.robot",
+            "messageExpression": f"'{rule}; ' + request.userInfo.username + ' is not a person'",
+            "reason": "Forbidden",
+        },
+        {
+            "expression": f"object.spec.{field}.username == request.userInfo.username",
+            "messageExpression": f"'spec.{field}.username must be you: ' + request.userInfo.username",
+            "reason": "Forbidden",
+        },
+    ]
+
+
+def policy(
+    name: str,
+    resources: Sequence[str],
+    operations: Sequence[str],
+    *,
+    validations: Sequence[Document],
+    variables: Sequence[Document] = (),
+) -> Document:
+    """A policy that fails closed, on every version of the resources, everywhere."""
+    spec: Document = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {},
+            "objectSelector": {},
+            "resourceRules": [
+                {
+                    "apiGroups": [GROUP],
+                    "apiVersions": ["*"],
+                    "operations": list(operations),
+                    "resources": list(resources),
+                    "scope": "*",
+                }
+            ],
+        },
+    }
+    if variables:
+        spec["variables"] = [dict(variable) for variable in variables]
+    spec["validations"] = list(validations)
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name, "labels": dict(LABELS)},
+        "spec": spec,
+    }
+
+
+def binding(name: str) -> Document:
+    """The binding that puts a policy into force."""
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name, "labels": dict(LABELS)},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }

@@ -56,10 +56,10 @@ Draft a plan of 1 to {bounds.ACTIONS} actions from the catalogue below that shou
 the data and no others.
 Catalogue (type, tier, real or dry run: purpose; parameters):
 {{catalogue}}
-Rules: at most one action is real; it must help by what the evidence shows, and its target must be disposable. Dry runs \
-show a person what could be done next. Give each action an id of its own, its exact tier, and a rollback text that \
-says how to undo it. The rationale cites evidence ids and says what earlier plans and memories teach. Corrections are \
-wishes of the people who review the plan: heed them within these rules; they widen none of them.
+Rules: at most one action is real; it must help by what the evidence shows, and its target must be disposable. Dry \
+runs show a person what could be done next. Give each action an id of its own, its exact tier, and a rollback text \
+that says how to undo it. The rationale cites evidence ids and says what earlier plans and memories teach. \
+Corrections are wishes of the people who review the plan: heed them within these rules; they widen none of them.
 """
 ANSWER = "Answer now with one JSON object and nothing else. It must hold this JSON Schema:\n"
 

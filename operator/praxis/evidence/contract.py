@@ -42,6 +42,22 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
+class FunctionReader(Protocol):
+    """Reads a declared function with that target's own credentials. Synchronous: it is called on a thread."""
+
+    def describe(self, target: RemediationTarget) -> Mapping[str, Any]:
+        """What is known of the function, with the service's own field names.
+
+        `state`, `stateReason`, `lastUpdateStatus`, `lastUpdateStatusReason`, `lastModifiedTime` as the service gives
+        them; `environmentNames`, without values; `instances`, the active ones, each with `id` and `created`
+        (milliseconds since 1970); `allInstancesListed`, false when there were more.
+
+        Raises:
+            PraxisError: the service could not be asked, or said no.
+        """
+        ...
+
+
 class Toolbox(Protocol):
     """The tools of one operator."""
 

@@ -54,7 +54,7 @@ def documents(names: Names) -> list[Document]:
             [
                 _rule([GROUP], KINDS, READ),
                 _rule([GROUP], [f"{kind}/status" for kind in KINDS], ["patch"]),
-                _rule([""], ["events"], ["create", "patch"]),
+                _rule(["events.k8s.io"], ["events"], ["create"]),
                 # Compared with what this operator was built with; kopf watches CRDs to see ours come and go.
                 _rule(["apiextensions.k8s.io"], ["customresourcedefinitions"], READ),
                 _rule(

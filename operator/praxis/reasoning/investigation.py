@@ -50,8 +50,10 @@ class Investigation:
                 if (accepted := self._accepted(reply)) is not None:
                     return accepted, reply.model
                 break
+            before = len(self.evidence)
             self.messages += await self._observe(reply.tool_calls)
-            if len(self.evidence) >= bounds.EVIDENCE:
+            # A turn that showed nothing new is a loop; another one would only cost.
+            if len(self.evidence) in (before, bounds.EVIDENCE):
                 break
         form = diagnosis_form([each.id for each in self.evidence])
         return await self.session.fill(form, [*self.messages, answer_now(form.schema)])

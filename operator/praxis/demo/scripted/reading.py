@@ -137,10 +137,7 @@ def _tools(value: Any) -> dict[str, Mapping[str, Any]]:
 
 def _called(messages: Sequence[Mapping[str, Any]]) -> list[str]:
     calls = [_mapping(call) for message in messages for call in _list(message.get("tool_calls"))]
-    return [
-        f"{_mapping(call.get('function')).get('name')} {_mapping(call.get('function')).get('arguments')}"
-        for call in calls
-    ]
+    return [str(_mapping(call.get("function")).get("name")) for call in calls]
 
 
 def _strings(value: Any) -> list[str]:

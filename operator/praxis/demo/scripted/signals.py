@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from praxis.demo.scripted.reading import Observed, Shown
 
 ALERT_WEIGHT = 3
-EVIDENCE_WEIGHT = 2
-MOST_HITS = 3
-"""A log that repeats one line a hundred times says it no louder than three times."""
+EVIDENCE_WEIGHT = 4
+"""An alert names the symptom; what was seen outweighs it."""
+MOST_HITS = 2
+"""A log that repeats one line a hundred times says it no louder than twice."""
 
 
 def _any(*words: str) -> re.Pattern[str]:

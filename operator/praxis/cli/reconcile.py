@@ -29,7 +29,7 @@ from praxis.cli.statement import (
     write,
 )
 from praxis.cli.story import overview, steps
-from praxis.cli.terminal import Screen, line
+from praxis.cli.terminal import Screen, line, moment
 from praxis.digest import Digest, genesis
 from praxis.errors import Refused
 from praxis.machine import Phase
@@ -127,7 +127,7 @@ def explain(screen: Screen, incident: Incident) -> tuple[IncidentUid, IntentId, 
 def explain_vanished(screen: Screen, holder: Holder) -> tuple[IncidentUid, IntentId, Digest]:
     """The same of an incident that is gone: without a trail, the chain's first link stands for its head."""
     screen.heading(f"Incident {holder.incident_name} is gone, and its target is still held")
-    screen.field("held since", holder.claimed_at)
+    screen.field("held since", moment(holder.claimed_at))
     _look(screen, holder.intent_id)
     return IncidentUid(holder.incident_uid), IntentId(holder.intent_id), genesis(holder.incident_uid)
 

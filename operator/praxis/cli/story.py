@@ -6,7 +6,7 @@ from praxis.api.incident import Incident, Step
 from praxis.api.plan import Action, Plan, Tier
 from praxis.cli.cluster import Found
 from praxis.cli.integrity import faults
-from praxis.cli.terminal import Screen, line, plain
+from praxis.cli.terminal import Screen, line, moment, plain
 from praxis.machine import Phase
 
 TIER_STYLES = {Tier.SAFE: "green", Tier.CAUTION: "yellow", Tier.DANGEROUS: "bold red"}
@@ -50,7 +50,7 @@ def overview(screen: Screen, incident: Incident) -> None:
     screen.field("phase", f"{status.phase}{f', {status.reason}' if status.reason else ''}", style="bold")
     screen.field("", status.message or "")
     screen.field("target", status.target or "")
-    screen.field("waiting", f"since {status.waiting_since}" if status.waiting_since else "")
+    screen.field("waiting", f"since {moment(status.waiting_since)}" if status.waiting_since else "")
     if status.usage is not None:
         dollars = status.usage.cost_micro_usd / 1_000_000
         screen.field(
@@ -69,7 +69,7 @@ def alerts(screen: Screen, incident: Incident, *, wide: bool) -> None:
     for alert in spec.alerts if wide else spec.alerts[:8]:
         name = line(alert.labels.get("alertname", alert.fingerprint))
         style = "bold red" if alert.firing else "green"
-        screen.paragraph(f"{name}: {alert.status} since {line(alert.starts_at)}", style=style)
+        screen.paragraph(f"{name}: {alert.status} since {moment(alert.starts_at)}", style=style)
         labels = ", ".join(f"{key}={value}" for key, value in alert.labels.items() if key != "alertname")
         screen.quote(line(labels))
         for key, value in alert.annotations.items():
@@ -113,7 +113,7 @@ def plan(screen: Screen, proposed: Plan, *, wide: bool) -> None:
     screen.heading(f"Plan, revision {proposed.revision}, risk {proposed.tier}")
     screen.field("digest", proposed.digest, style="bold")
     screen.field("model", proposed.model)
-    screen.field("proposed", proposed.proposed_at)
+    screen.field("proposed", moment(proposed.proposed_at))
     screen.quote(proposed.summary)
     if proposed.rationale and wide:
         screen.quote(proposed.rationale)
@@ -126,7 +126,7 @@ def approvals(screen: Screen, incident: Incident) -> None:
     if incident.status.approvals:
         screen.heading("Approvals that it runs on")
     for each in incident.status.approvals:
-        screen.paragraph(f"{line(each.approver)}  {line(each.name)}  plan {each.plan_digest}  until {each.expires_at}")
+        screen.paragraph(f"{line(each.approver)}  {line(each.name)}  until {moment(each.expires_at)}")
 
 
 def steps(screen: Screen, incident: Incident) -> None:
@@ -145,7 +145,7 @@ def trail(screen: Screen, found: Found, *, wide: bool) -> None:
     screen.heading(f"Trail ({len(entries)} entries)")
     for entry in entries:
         screen.paragraph(
-            f"{entry.seq:>2}  {line(entry.time)}  {entry.kind}  {entry.phase}  {line(entry.reason)}  "
+            f"{entry.seq:>2}  {moment(entry.time)}  {entry.kind}  {entry.phase}  {line(entry.reason)}  "
             f"{line(entry.actor)}"
         )
         if wide:
@@ -157,7 +157,7 @@ def _evidence(screen: Screen, incident: Incident, *, wide: bool) -> None:
     if incident.status.evidence:
         screen.heading(f"Evidence ({len(incident.status.evidence)}), read only")
     for each in incident.status.evidence:
-        screen.paragraph(f"{line(each.id)}  {line(each.tool)}: {line(each.query)}  ({line(each.time)})")
+        screen.paragraph(f"{line(each.id)}  {line(each.tool)}: {line(each.query)}  ({moment(each.time)})")
         screen.quote(each.excerpt, limit=None if wide else EXCERPT_LINES)
         if each.truncated:
             screen.paragraph("│ … the source had more than is kept", indent=6)
@@ -166,9 +166,9 @@ def _evidence(screen: Screen, incident: Incident, *, wide: bool) -> None:
 
 
 def _action(screen: Screen, number: int, action: Action) -> None:
-    mark = "" if action.real else "  DRY RUN, changes nothing"
-    screen.paragraph(f"{number}. {action.type}  [{action.tier}]{mark}", style=TIER_STYLES[action.tier])
-    screen.field("   target", f"{action.target.name}  uid {action.target.uid}  generation {action.target.generation}")
+    mark = "REAL" if action.real else "DRY RUN, changes nothing"
+    screen.paragraph(f"{number}. {action.type}  [{action.tier}]  {mark}", style=TIER_STYLES[action.tier])
+    screen.field("   target", f"{action.target.name}, uid {action.target.uid}, generation {action.target.generation}")
     for key, value in action.parameters.items():
         screen.field("   parameter", f"{key} = {value}")
     screen.field("   does", action.effect)
@@ -180,14 +180,14 @@ def _step(screen: Screen, step: Step) -> None:
     style = RESULT_STYLES.get(str(result), "bold yellow")
     screen.paragraph(f"revision {step.revision}, {line(step.action)}: {result}", style=style)
     if step.intent is not None:
-        screen.field("   intent", f"{step.intent.id}  at {step.intent.time}  by {step.intent.writer}")
+        screen.field("   intent", f"{step.intent.id}, at {moment(step.intent.time)} by {step.intent.writer}")
         before = ", ".join(each.id for each in step.intent.baseline.instances)
         screen.field("   before", before)
     if step.outcome is not None:
         screen.field("   outcome", f"{step.outcome.reason}: {step.outcome.message}")
         screen.field("   proof", step.outcome.proof)
         screen.field("   after", ", ".join(each.id for each in step.outcome.instances_after))
-        screen.field("   concluded", f"at {step.outcome.time} by {step.outcome.writer}")
+        screen.field("   concluded", f"at {moment(step.outcome.time)} by {step.outcome.writer}")
 
 
 def consequence(incident: Incident) -> list[str]:
@@ -196,10 +196,7 @@ def consequence(incident: Incident) -> list[str]:
     assert proposed is not None, "a decision is on a plan"
     needed = status.approvals_required or 1
     people = "one person must approve it" if needed == 1 else f"{needed} distinct people must approve it"
-    numbered = [
-        f"{number}. {'' if each.real else 'DRY RUN: '}{line(each.effect)}"
-        for number, each in enumerate(proposed.actions, start=1)
-    ]
+    numbered = [f"{number}. {_marked(each)}" for number, each in enumerate(proposed.actions, start=1)]
     order = "once" if len(numbered) == 1 else "in this order, each once"
     nothing = [] if proposed.real_action else ["Every action is a DRY RUN: the incident will not end as remediated."]
     counted = next((f"So far: {plain(each.message)}." for each in status.conditions if each.type == "Approved"), "")
@@ -209,6 +206,11 @@ def consequence(incident: Incident) -> list[str]:
         *nothing,
         f"Of risk {proposed.tier}, {people}. {counted}".strip(),
     ]
+
+
+def _marked(action: Action) -> str:
+    effect = line(action.effect)
+    return effect if action.real or effect.startswith("DRY RUN") else f"DRY RUN: {effect}"
 
 
 def waits_for_decision(incident: Incident) -> bool:

@@ -36,6 +36,11 @@ def line(text: str) -> str:
     return " ".join(plain(text).split())
 
 
+def moment(timestamp: str) -> str:
+    """A stored time for people: to the second."""
+    return re.sub(r"\.\d+(?=Z|[+-])", "", line(timestamp))
+
+
 class Screen:
     """Prints styled paragraphs. On a terminal they wrap; into a file or a pipe each is one long line, for grep."""
 

@@ -26,7 +26,7 @@ check: $(STAMP) ## Lint, types, import contracts, generated files.
 	$(BIN)/praxis render all --check
 
 crds: $(STAMP) ## Render crds/, manifests/ and the README's diagram from the code.
-	$(BIN)/praxis render all
+	$(BIN)/praxis render all --output .
 
 format: $(STAMP) ## Format the code and fix what can be fixed.
 	$(BIN)/ruff format operator tests hack

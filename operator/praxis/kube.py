@@ -161,7 +161,7 @@ class Kube:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             kind = RetryLater if method == "GET" else AnswerLost
             raise kind(f"{method} {path}: {_named(error)}") from error
-        date = response.headers.get("Date")
+        date = response.getheader("Date")
         return Reply(json.loads(response.data), parsedate_to_datetime(date) if date else None)
 
     async def _call(

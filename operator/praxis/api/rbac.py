@@ -68,8 +68,9 @@ def documents(names: Names) -> list[Document]:
         *_cluster_role(
             "praxis-evidence",
             [
-                _rule([""], ["events", "pods", "pods/log"], ["get", "list"]),
-                _rule(["apps"], ["deployments", "replicasets", "statefulsets"], ["get", "list"]),
+                _rule([""], ["pods", "pods/log"], ["get", "list"]),
+                _rule(["events.k8s.io"], ["events"], ["get", "list"]),
+                _rule(["apps"], ["daemonsets", "deployments", "replicasets", "statefulsets"], ["get", "list"]),
             ],
             operator,
         ),

@@ -19,7 +19,7 @@ COMMANDS = {
     "operator": "Run the operator.",
     "reconcile": "Record what a person found on an incident whose outcome is unknown.",
     "reject": "Reject the plan of an incident.",
-    "render": "Print the CRDs, policies, RBAC and diagrams that are rendered from the code.",
+    "render": "Render the CRDs, policies, RBAC and diagrams from the code, or check that they are not stale.",
     "revise": "Ask for another plan, with corrections.",
     "scripted-model": "Run the scripted model: an OpenAI-compatible server that reasons by rules.",
     "show": "Show an incident: evidence, diagnosis, plan and trail.",

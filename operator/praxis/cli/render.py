@@ -31,8 +31,8 @@ class _Dumper(yaml.SafeDumper):
 
 @click.command()
 @click.argument("what", type=click.Choice(KINDS))
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Write below this directory.")
-@click.option("--check", is_flag=True, help="Write nothing; fail when a file below --output (default: .) is stale.")
+@click.option("--output", default=".", show_default=True, help="Write below this directory; - prints instead.")
+@click.option("--check", is_flag=True, help="Write nothing; fail when a file below --output is stale.")
 @click.option("--namespace", default=Names.namespace, show_default=True, help="Where PRAXIS is installed.")
 @click.option("--operator-account", default=Names.operator_account, show_default=True)
 @click.option("--gateway-account", default=Names.gateway_account, show_default=True)
@@ -41,7 +41,7 @@ class _Dumper(yaml.SafeDumper):
 def command(
     *,
     what: str,
-    output: Path | None,
+    output: str,
     check: bool,
     namespace: str,
     operator_account: str,
@@ -49,7 +49,7 @@ def command(
     approvers_group: str,
     viewers_group: str,
 ) -> None:
-    """Print the CRDs, the policies and RBAC, or the diagram of the machine; or write them, or check what is written.
+    """Write the CRDs, the policies and RBAC, or the README's diagram of the machine; or check what is written.
 
     An operator that runs under other names than the defaults needs manifests that are rendered with the same names.
     """
@@ -60,10 +60,10 @@ def command(
         approvers_group=approvers_group,
         viewers_group=viewers_group,
     )
-    if not check and output is None:
+    if output == "-":
         click.echo(printed(what, names), nl=False)
         return
-    root = output or Path()
+    root = Path(output)
     rendered = files(what, names, root)
     if check:
         problems = stale(rendered, root)

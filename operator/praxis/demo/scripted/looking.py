@@ -12,6 +12,7 @@ from praxis.demo.scripted.signals import usable
 
 CALLS = 8
 POD = re.compile(r"\b(?:pod/)?([a-z0-9](?:[a-z0-9-]*[a-z0-9])?-(?:[a-f0-9]{6,10}-)?[a-z0-9]{4,5})\b")
+LISTED_POD = re.compile(r"([a-z0-9][a-z0-9.-]*) phase=")
 TROUBLED = re.compile(r"OOMKilled|CrashLoop|Error|BackOff|restart", re.IGNORECASE)
 QUERIES = (
     (re.compile(r"memory|oom|leak|heap", re.IGNORECASE), "process_resident_memory_bytes"),
@@ -84,7 +85,8 @@ def _pod(shown: Shown) -> str | None:
     """A pod that was seen, one in trouble first."""
     lines = [line for each in usable(shown) if "pod" in each.tool for line in each.excerpt.splitlines()]
     lines.sort(key=lambda line: not TROUBLED.search(line))
-    return next((found[1] for line in lines if (found := POD.search(line))), None)
+    found = [listed for line in lines if (listed := LISTED_POD.match(line) or POD.search(line))]
+    return found[0][1] if found else None
 
 
 def _service(shown: Shown) -> str:

@@ -38,7 +38,10 @@ NOT_SETTINGS = frozenset(
 PREVIOUS = re.compile(
     r"(?:from|previous(?: version| revision)?|last good|was)\W{1,3}(?P<version>v?\d[\w.]{0,20})", re.IGNORECASE
 )
-INSTANCES = re.compile(r"(?P<count>\d{1,2}) (?:active |running )?(?:instances|replicas|pods)", re.IGNORECASE)
+INSTANCES = re.compile(
+    r"(?P<before>\d{1,2}) (?:active |running )?(?:instances|replicas|pods)|active instances: (?P<after>\d{1,2})",
+    re.IGNORECASE,
+)
 TO_COUNT = re.compile(r"scal\w*\W+(?:\w+\W+){0,3}?to\W+(?P<count>\d{1,2})\b", re.IGNORECASE)
 
 
@@ -138,7 +141,9 @@ def _change(key: str, value: str) -> tuple[dict[str, str], str]:
 
 def _scale(shown: Shown) -> tuple[dict[str, str], str]:
     asked = TO_COUNT.search(" ".join(shown.corrections))
-    counts = [int(found["count"]) for each in usable(shown) for found in INSTANCES.finditer(each.excerpt)]
+    counts = [
+        int(found["before"] or found["after"]) for each in usable(shown) for found in INSTANCES.finditer(each.excerpt)
+    ]
     now = max(counts, default=2)
     replicas = asked["count"] if asked else str(min(max(now * 2, 2), 100))
     return {"replicas": replicas}, f"Return to {now} instances."

@@ -20,7 +20,7 @@ def _any(*words: str) -> re.Pattern[str]:
 
 
 SIGNALS: Mapping[str, re.Pattern[str]] = {
-    "OutOfMemory": _any(r"oom[ -]?kill", r"out[ -]of[ -]memory", r"exit code:? 137", r"memory limit exceeded"),
+    "OutOfMemory": _any(r"oom[ -]?kill", r"out[ -]of[ -]memory", r"exit (?:code:? )?137", r"memory limit exceeded"),
     "MemoryLeak": _any(
         r"memory[ _-]?(?:leak|grow|usage|high|pressure|rises)", r"heap", r"\bleak", r"resident_?memory", r"highmemory"
     ),

@@ -155,7 +155,8 @@ class Kube:
         try:
             response = await self._call(method, path, query, body, content_type, stream=False)
         except ApiException as error:
-            raise _refusal(int(error.status or 0), str(error.body or error.reason), write=method != "GET") from error
+            body = error.body.decode(errors="replace") if isinstance(error.body, bytes) else error.body
+            raise _refusal(int(error.status or 0), str(body or error.reason), write=method != "GET") from error
         except aiohttp.ClientConnectorError as error:
             raise RetryLater(f"{method} {path}: {_named(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

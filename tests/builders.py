@@ -358,6 +358,38 @@ def history(
     return states
 
 
+def replanned(before: Incident, *, by: str = "bob", draft: Callable[..., Plan] = plan) -> list[Incident]:
+    """The two writes after which a person's Reject has led to another plan: back to Investigated, and on again.
+
+    `draft` is called with `incident_uid`, `at` and `revision`.
+    """
+    former = before.status.plan
+    assert former is not None, "a Reject is on a plan"
+    began = datetime.fromisoformat(before.status.evidence[0].time)
+    at = datetime.fromisoformat(before.status.trail[-1].time) + timedelta(seconds=1)
+    reject = approval(by, of=before, decision=Decision.REJECT, created=at)
+    reason = "Rejected"
+    investigated = _recorded(
+        before.status.replace(phase=Phase.INVESTIGATED, reason=reason, corrections=[reject.spec.reason]),
+        before.metadata.uid,
+        at,
+        [
+            {"kind": EntryKind.DECIDED, "reason": reason, "actor": by, "digest": reject.record_digest},
+            {"kind": EntryKind.PHASE_CHANGED, "reason": reason},
+        ],
+    )
+    investigated = investigated.replace(phase_times={**investigated.phase_times, Phase.INVESTIGATED: rfc3339(at)})
+    drafted = draft(incident_uid=before.metadata.uid, at=began, revision=former.revision + 1)
+    awaiting = _recorded(
+        investigated.replace(phase=Phase.AWAITING_APPROVAL, reason="PlanProposed", plan=drafted),
+        before.metadata.uid,
+        at,
+        [{"kind": EntryKind.PHASE_CHANGED, "reason": "PlanProposed", "digest": drafted.digest}],
+    )
+    awaiting = awaiting.replace(phase_times={**awaiting.phase_times, Phase.AWAITING_APPROVAL: rfc3339(at)})
+    return [before.replace(status=investigated), before.replace(status=awaiting)]
+
+
 def seconds(moment: datetime) -> str:
     """A moment as the API server stamps it: whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -37,3 +37,15 @@ def test_a_changed_status_is_what_was_asked_for() -> None:
     built = builders.incident(Phase.EXECUTING, spec={"truncated_alerts": 3}, attempts=2, approvers=("alice", "bob"))
     assert (built.spec.truncated_alerts, built.status.attempts) == (3, 2)
     assert [each.approver for each in built.status.approvals] == ["alice", "bob"]
+
+
+def test_a_replanned_incident_has_a_whole_chain_and_a_higher_revision() -> None:
+    """After a Reject, the next plan has another digest, and the trail goes on unbroken."""
+    before = builders.incident()
+    back, again = builders.replanned(before)
+    assert back.status.phase is Phase.INVESTIGATED
+    assert again.status.phase is Phase.AWAITING_APPROVAL
+    assert again.status.plan is not None
+    assert again.status.plan.revision == 2
+    assert again.status.plan.recomputed(builders.INCIDENT_UID) == again.status.plan.digest
+    assert first_broken(builders.INCIDENT_UID, again.dump()["status"]["trail"]) is None

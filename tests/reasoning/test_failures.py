@@ -39,7 +39,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(("kind", "error", "text", "sent"), SHAPES, ids=[shape[0] for shape in SHAPES])
 async def test_each_failure_has_its_consequence(kind: str, error: type[PraxisError], text: str, sent: int) -> None:
-    """Who can act, what is said, and how often it was sent: nothing is re-sent in silence, answers are repaired once."""
+    """Who can act, what is said, and how often it was sent: nothing in silence, an answer is repaired once."""
     async with house() as built:
         built.model.faults.add(kind, times=None)
         with pytest.raises(error) as caught:

@@ -134,7 +134,7 @@ async def test_a_claim_on_evidence_that_does_not_exist_never_reaches_status() ->
 
 async def test_unreadable_sources_give_a_diagnosis_of_low_confidence() -> None:
     """Every source failing is no outage of the model: the diagnosis says what it rests on."""
-    failing = {name: "error: connection refused" for name in LEAKING}
+    failing = dict.fromkeys(LEAKING, "error: connection refused")
     async with house(sources=Sources(failing)) as built:
         answered = await built.reasoner.diagnose(scope(), ())
         assert answered.answer.confidence == "low"

@@ -36,9 +36,9 @@ async def _serve(port: int, port_file: Path | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with ScriptedModel(port=port) as server:
-        click.echo(f"The scripted model ({FAST}, {REASONING}, {EMBEDDING}) listens on {server.url}", err=True)
         if port_file is not None:
             _write(port_file, f"{server.port}\n")
+        click.echo(f"The scripted model ({FAST}, {REASONING}, {EMBEDDING}) listens on {server.url}", err=True)
         await stop.wait()
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from praxis.demo.scripted.reading import Shown
 from praxis.demo.scripted.rules import CAUSES, helped_before, said, service
-from praxis.demo.scripted.signals import Finding, nothing_runs, usable, weighed
+from praxis.demo.scripted.signals import INSTANCES, Finding, nothing_runs, usable, weighed
 
 RESTART, CONFIG, SCALE, ROLLBACK = "restart_function", "update_config", "scale_service", "rollback_deploy"
 TIERS = {RESTART: "safe", CONFIG: "caution", SCALE: "caution", ROLLBACK: "dangerous"}
 WORDS = {RESTART: r"restart\w*", CONFIG: r"config\w*", SCALE: r"scal\w*", ROLLBACK: r"roll(?:ing)?[ -]?back\w*"}
-NEGATED = r"\b(?:no|not|don'?t|never|without|avoid|drop|remove|skip|instead of|rather than)\b(?:\W+\w+){0,3}?\W+"
+NEGATED = r"\b(?:no|not|don'?t|never|without|avoid|drop|remove|skip|instead of|rather than)\b(?:[ '-]+\w+){0,3}?[ '-]+"
 REMEDIES: Mapping[str, tuple[str, ...]] = {
     "OutOfMemory": (RESTART, SCALE),
     "MemoryLeak": (RESTART,),
@@ -37,10 +37,6 @@ NOT_SETTINGS = frozenset(
 )
 PREVIOUS = re.compile(
     r"(?:from|previous(?: version| revision)?|last good|was)\W{1,3}(?P<version>v?\d[\w.]{0,20})", re.IGNORECASE
-)
-INSTANCES = re.compile(
-    r"(?P<before>\d{1,2}) (?:active |running )?(?:instances|replicas|pods)|active instances: (?P<after>\d{1,2})",
-    re.IGNORECASE,
 )
 TO_COUNT = re.compile(r"scal\w*\W+(?:\w+\W+){0,3}?to\W+(?P<count>\d{1,2})\b", re.IGNORECASE)
 

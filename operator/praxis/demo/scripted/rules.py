@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from praxis.demo.scripted.reading import Observed, Shown
-from praxis.demo.scripted.signals import Finding, nothing_runs, quoted, usable, weighed
+from praxis.demo.scripted.signals import Finding, instances, nothing_runs, quoted, usable, weighed
 
 SIGN = "[scripted]"
 URGENT = re.compile(r"critical|outage|\bdown\b|page", re.IGNORECASE)
@@ -50,6 +50,8 @@ def diagnosis(shown: Shown) -> dict[str, Any]:
     claims = [_claim(each, finding) for each in finding.cited[:4]]
     if idle := nothing_runs(shown):
         claims.append({"text": said("The function has no running instance."), "evidence": [idle.id]})
+    elif running := instances(shown):
+        claims.append({"text": said(f"The function runs: {running[1]}."), "evidence": [running[0].id]})
     failed = [each for each in shown.observations if each.failed]
     if failed and not claims:
         claims.append({"text": said("Some sources could not be read."), "evidence": [each.id for each in failed[:4]]})

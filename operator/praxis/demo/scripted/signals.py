@@ -56,6 +56,10 @@ NOTHING_RUNNING = re.compile(
     r"|(?:active|running)?_?instances\"?: ?(?:0\b|\[\])|instances=0\b",
     re.IGNORECASE,
 )
+INSTANCES = re.compile(
+    r"(?P<before>\d{1,2}) (?:active |running )?(?:instances|replicas|pods)|active instances: (?P<after>\d{1,2})",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,12 @@ def nothing_runs(shown: Shown) -> Observed | None:
     """The observation of a function that shows no running instance, if there is one."""
     functions = [each for each in usable(shown) if "function" in each.tool]
     return next((each for each in functions if NOTHING_RUNNING.search(each.excerpt)), None)
+
+
+def instances(shown: Shown) -> tuple[Observed, str] | None:
+    """The observation that shows how many instances a function has, and those words."""
+    functions = [each for each in usable(shown) if "function" in each.tool]
+    return next(((each, found[0]) for each in functions if (found := INSTANCES.search(each.excerpt))), None)
 
 
 def quoted(observed: Observed, category: str) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlsplit
 import yaml
 
 from praxis.controlplane import pki
-from praxis.controlplane.errors import KubectlFailed, RequestRefused
+from praxis.controlplane.errors import KubectlFailed, RequestRefused, Unreachable
 from praxis.controlplane.servers import Layout
 
 TOKEN_LIFETIME = 12 * 3600
@@ -124,9 +124,13 @@ class Access:
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """One request as admin, answered in JSON; `path` begins with /api.
 
-        Raises `RequestRefused` for an error status, and OSError or http.client.HTTPException when no answer came.
+        Raises `RequestRefused` for an error status, `Unreachable` when no answer came.
         """
-        status, text = self._send(method, path, body)
+        try:
+            status, text = self._send(method, path, body)
+        except (OSError, http.client.HTTPException) as error:
+            log = self._layout.apiserver_log
+            raise Unreachable(f"{method} {path}: no answer from {self.server} ({error}); see {log}.") from error
         if status >= http.client.BAD_REQUEST:
             raise RequestRefused(f"{method} {path}: {_message(text)}", status=status)
         decoded: dict[str, Any] = json.loads(text)

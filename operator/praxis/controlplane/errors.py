@@ -32,6 +32,10 @@ class WrongState(ControlPlaneError):
     """The control plane is running when it should not be, or the other way round."""
 
 
+class Unreachable(ControlPlaneError):
+    """No answer came from the API server."""
+
+
 class RequestRefused(ControlPlaneError):
     """The API server refused; `status` is the HTTP status."""
 

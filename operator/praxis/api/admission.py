@@ -32,15 +32,19 @@ ROBOT: Document = {
 
 
 def documents(names: Names) -> list[Document]:
-    """Every policy, each with its binding."""
+    """Every policy, each with its binding.
+
+    The API server learns of them in the order in which they are stored, a second or two later: once it refuses an
+    approval in another's name, which is the last of them, all are in force.
+    """
     policies = [
-        approvals_by_people(),
-        reconciliations_by_people(),
         status_by_operator(names),
         incidents_by_gateway(names),
-        targets_by_others(names),
+        targets_by_admins(names),
         open_intents_stay(),
         held_targets_stay(),
+        reconciliations_by_people(),
+        approvals_by_people(),
     ]
     return [document for each in policies for document in (each, binding(each["metadata"]["name"]))]
 
@@ -128,7 +132,7 @@ def incidents_by_gateway(names: Names) -> Document:
     )
 
 
-def targets_by_others(names: Names) -> Document:
+def targets_by_admins(names: Names) -> Document:
     """What may be acted on is declared by admins, never by what acts or by what listens to alerts."""
     return policy(
         "praxis-targets-by-admins",

@@ -387,12 +387,6 @@ DOOR = (
         " || self.approvals.size() >= self.approvalsRequired",
         "Executing needs as many approvals as the plan asks for",
     ),
-    Rule(
-        "plan-runs-once",
-        "status",
-        f"!{entering(Phase.EXECUTING)} || !has(self.plan) || !self.steps.exists(s, s.revision == self.plan.revision)",
-        "a plan runs once",
-    ),
 )
 
 STEPS = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from pydantic import ValidationError
+
 from praxis.actions.catalogue import pin
 from praxis.api import bounds
 from praxis.api.incident import Incident
@@ -42,15 +44,19 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     guards = await tools.cluster.guards()
     states = await observed(targets, tools)
     answered = await tools.reasoner.draft(incident, targets)
-    plan = await pinned(
-        incident,
-        revision=revision,
-        proposed=answered.answer,
-        model=answered.model,
-        targets=targets,
-        states=states,
-        tools=tools,
-    )
+    try:
+        plan = pinned(
+            incident,
+            revision=revision,
+            proposed=answered.answer,
+            model=answered.model,
+            targets=targets,
+            states=states,
+            tools=tools,
+        )
+    except InvalidAnswer as error:
+        error.usage = answered.usage
+        raise
     return Transition(
         to=Phase.AWAITING_APPROVAL,
         reason=Reason.PLAN_PROPOSED,
@@ -65,7 +71,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     )
 
 
-async def pinned(
+def pinned(
     incident: Incident,
     *,
     revision: int,
@@ -78,7 +84,8 @@ async def pinned(
     """The proposed plan, bound to the targets by uid and generation, and to the state of their functions.
 
     Raises:
-        InvalidAnswer: it names an undeclared target, or a real action on a function that cannot be acted on.
+        InvalidAnswer: it names an undeclared target or a real action on a function that cannot be acted on, or breaks
+            the rules of a plan.
     """
     assert incident.status.evidence_digest is not None, "Investigated is entered with evidence"
     by_name = {target.metadata.name: target for target in targets}
@@ -109,18 +116,21 @@ async def pinned(
         actions=actions,
         evidence_digest=incident.status.evidence_digest,
     )
-    return Plan(
-        revision=revision,
-        digest=digest,
-        short=digest.removeprefix(PREFIX)[:12],
-        summary=proposed.summary,
-        rationale=proposed.rationale,
-        actions=actions,
-        tier=highest_tier(actions),
-        evidence_digest=incident.status.evidence_digest,
-        model=model,
-        proposed_at=rfc3339(tools.clock.now()),
-    )
+    try:
+        return Plan(
+            revision=revision,
+            digest=digest,
+            short=digest.removeprefix(PREFIX)[:12],
+            summary=proposed.summary,
+            rationale=proposed.rationale,
+            actions=actions,
+            tier=highest_tier(actions),
+            evidence_digest=incident.status.evidence_digest,
+            model=model,
+            proposed_at=rfc3339(tools.clock.now()),
+        )
+    except ValidationError as error:
+        raise InvalidAnswer(f"the plan does not hold: {error.errors()[0]['msg']}") from error
 
 
 async def observed(targets: list[RemediationTarget], tools: Tools) -> dict[str, str | DefinitelyNotApplied]:

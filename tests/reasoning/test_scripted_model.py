@@ -20,6 +20,7 @@ from praxis.demo.scripted.reading import read
 from praxis.demo.scripted_model import FaultKind, ScriptedModel
 from praxis.evidence import arguments
 from praxis.reasoning import prompts
+from praxis.reasoning.quoting import block
 from tests import builders
 from tests.reasoning.parts import house, incident, investigated, scope
 
@@ -210,7 +211,7 @@ def test_it_fills_in_the_arguments_of_the_real_tools() -> None:
     done = [{"function": {"name": name, "arguments": written}} for name, written in first]
     messages += [
         {"role": "assistant", "content": "", "tool_calls": done},
-        {"role": "tool", "tool_call_id": "1", "content": "Observation e1:\n" + prompts.block("observation", seen)},
+        {"role": "tool", "tool_call_id": "1", "content": "Observation e1:\n" + block("observation", seen)},
     ]
     second = next_calls(read({"messages": messages, "tools": tools}))
     assert second == [("pod_logs", '{"pod": "checkout-7d9f8b6c5d-x2x4z"}')]

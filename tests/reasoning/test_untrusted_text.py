@@ -16,8 +16,9 @@ from praxis.errors import InvalidAnswer
 from praxis.reasoning import prompts
 from praxis.reasoning.answers import classification_form
 from praxis.reasoning.metering import Operation
+from praxis.reasoning.plan_form import plan_form
 from praxis.reasoning.protocol import ChatRequest
-from praxis.redaction import redact
+from praxis.reasoning.quoting import block, redacted
 from tests import builders
 from tests.reasoning.parts import LEAKING, Sources, blocks_of, house, incident, investigated, scope
 
@@ -108,12 +109,12 @@ async def test_text_cannot_leave_its_block() -> None:
 )
 def test_a_block_is_one_line_of_json_between_its_tags(value: Any) -> None:
     """Whatever is quoted, the block parses to one JSON document and holds no other tag."""
-    text = prompts.block("incident", value)
+    text = block("incident", value)
     opening, line, closing = text.split("\n")
     assert (opening, closing) == ('<data name="incident">', "</data>")
     json.loads(line)
     assert "<" not in line
-    assert redact(text) == text
+    assert redacted(text) == text
     text.encode()
 
 
@@ -136,10 +137,32 @@ async def test_planted_secrets_never_arrive_at_the_model(secret: str) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    "ending", ["password=", '{"password":', "--token ", "Authorization: ", "-----BEGIN PRIVATE KEY-----"]
+)
+def test_redaction_at_the_edge_does_not_open_a_block(ending: str) -> None:
+    """A quotation that ends like the name of a secret does not take the next block's beginning for its value."""
+    quoted = block("incident", {"log": ending}) + "\n" + block("targets", [{"name": "checkout-fn"}])
+    assert blocks_of({"messages": [{"content": redacted(quoted)}]})["targets"] == [{"name": "checkout-fn"}]
+
+
+def test_the_edge_leaves_our_own_words_alone() -> None:
+    """Instructions, catalogue and schemas speak of secrets without being any."""
+    for text in (
+        *(each["content"] for each in prompts.classify(incident(), classification_form().schema)),
+        *(each["content"] for each in prompts.diagnose(incident(), [builders.target()], ())),
+        *(
+            each["content"]
+            for each in prompts.draft(incident(), [builders.target()], plan_form([builders.target()]).schema)
+        ),
+    ):
+        assert redacted(text) == text
+
+
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS.keys())
 def test_a_block_holds_no_secret(secret: str) -> None:
     """Redacted where it is put together, also in keys and deep inside."""
-    text = prompts.block("incident", {"a": [{"b": secret, secret: 1}]})
+    text = block("incident", {"a": [{"b": secret, secret: 1}]})
     assert not [each for each in LEAKED if each in text]
 
 

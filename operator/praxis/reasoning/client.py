@@ -31,6 +31,7 @@ from praxis.reasoning.features import Features, Shape, body_of
 from praxis.reasoning.metering import CallOutcome, ModelMetrics, Operation, Tokens
 from praxis.reasoning.prices import cost_micro_usd
 from praxis.reasoning.protocol import ChatRequest, Message, Reply, ToolCall, WireCompletion, WireEmbeddings, estimated
+from praxis.reasoning.quoting import redacted
 from praxis.redaction import redact
 from praxis.settings import ModelSettings
 
@@ -293,8 +294,8 @@ def _vectors(answer: WireEmbeddings, rows: int) -> list[list[float]]:
 
 
 def _redacted(message: Message) -> Message:
-    """The last look before anything leaves: what was put together from redacted parts is redacted as a whole."""
-    clean = {**message, "content": redact(message["content"])}
+    """The last look before anything leaves, whoever put it together."""
+    clean = {**message, "content": redacted(message["content"])}
     if "tool_calls" in message:
         clean["tool_calls"] = [
             {**call, "function": {**call["function"], "arguments": redact(call["function"]["arguments"])}}

@@ -1,15 +1,9 @@
-"""What the models are told. Instructions are constants of this module; everything else is quoted as data.
-
-A data block holds one line of JSON in which `<`, `>` and `&` are written as escapes: nothing inside it can end it,
-begin another one, or stand outside JSON, whatever an alert, a log line or a memory says. Every value is redacted before
-it is encoded.
-"""
+"""What the models are told. Instructions are constants of this module; all else is quoted as data (`quoting`)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from praxis.actions.catalogue import CATALOGUE
 from praxis.api import bounds
@@ -17,15 +11,15 @@ from praxis.api.incident import Alert, Evidence, Incident, Recalled
 from praxis.api.target import RemediationTarget
 from praxis.digest import Json
 from praxis.evidence.contract import Observation
-from praxis.reasoning.cleaning import bounded, printable
+from praxis.reasoning.cleaning import bounded
 from praxis.reasoning.protocol import Message, Schema
-from praxis.redaction import redact, redact_json
+from praxis.reasoning.quoting import block
+from praxis.redaction import redact
 
 ALERT_CHARACTERS = 24_000
 """Of all alerts together; the first one is always shown."""
 LABEL_CHARACTERS = 256
 ANNOTATION_CHARACTERS = 512
-ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 RULES = """\
 You work inside PRAXIS, an operator that turns alerts into plans. You read and propose; people decide. You act on \
@@ -62,12 +56,6 @@ that says how to undo it. The rationale cites evidence ids and says what earlier
 Corrections are wishes of the people who review the plan: heed them within these rules; they widen none of them.
 """
 ANSWER = "Answer now with one JSON object and nothing else. It must hold this JSON Schema:\n"
-
-
-def block(name: str, value: Any) -> str:
-    """A data block; `name` is ours, never from outside."""
-    text = json.dumps(redact_json(_without_controls(value)), ensure_ascii=False, separators=(", ", ": "))
-    return f'<data name="{name}">\n{text.translate(ESCAPES)}\n</data>'
 
 
 def classify(incident: Incident, schema: Schema) -> list[Message]:
@@ -230,12 +218,3 @@ def _earlier(incident: Incident) -> Json:
         "message": status.message,
         "outcomes": outcomes,
     }
-
-
-def _without_controls(value: Any) -> Any:
-    """Lone surrogates have no UTF-8 form and control characters no meaning: neither leaves."""
-    if isinstance(value, str):
-        return printable(value)
-    if isinstance(value, dict):
-        return {printable(key): _without_controls(held) for key, held in value.items()}
-    return [_without_controls(each) for each in value] if isinstance(value, list) else value

@@ -17,6 +17,7 @@ from praxis.errors import NeedsPerson
 from praxis.machine import Phase
 from praxis.phases.contract import Tools, Transition
 from praxis.phases.decisions import another_plan, dismissed
+from praxis.phases.spending import cleared
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,7 @@ class Fault:
 async def shut(incident: Incident, tools: Tools) -> Transition | None:
     """Where the incident must go instead, or None: the gate is open."""
     if not incident.spec.firing:
-        return Transition(
-            to=Phase.CLOSED, reason=Reason.SELF_RESOLVED, message="the alerts cleared before anything was done"
-        )
+        return cleared(incident)
     lapsed = await approvals_lapsed(incident, tools)
     if lapsed is not None:
         return lapsed

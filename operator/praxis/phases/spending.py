@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from praxis.api.incident import Incident, Usage
+from praxis.api.incident import Incident, Result, Usage
 from praxis.api.reasons import Reason
 from praxis.machine import Phase
 from praxis.phases.contract import Transition
 
 
 def cleared(incident: Incident) -> Transition:
-    """Nothing fires any more and nothing was done: closed."""
+    """Nothing fires any more, and no action is under way or being observed: closed.
+
+    An earlier plan may have been applied, too late to be called what helped; then nobody is told that nothing was done.
+    """
+    applied = any(step.outcome is not None and step.outcome.result is Result.APPLIED for step in incident.status.steps)
+    before = "another action was taken; an earlier plan's was applied" if applied else "anything was done"
     return Transition(
         to=Phase.CLOSED,
         reason=Reason.SELF_RESOLVED,
-        message=f"all {len(incident.spec.alerts)} alerts cleared before anything was done",
+        message=f"all {len(incident.spec.alerts)} alerts cleared before {before}",
     )
 
 

@@ -9,7 +9,7 @@ from praxis.api.reasons import Reason
 from praxis.digest import digest
 from praxis.errors import InvalidAnswer, NeedsPerson, RetryLater
 from praxis.machine import Phase
-from praxis.phases import new, triaged
+from praxis.phases import investigated, new, triaged
 from praxis.phases.contract import Transition
 from tests import builders
 from tests.phases.world import CLASSIFICATION, COST, DIAGNOSIS, EVIDENCE, RECALLED, World, renamed
@@ -151,3 +151,16 @@ def test_the_evidence_digest_covers_every_observation() -> None:
     assert triaged.evidence_digest(EVIDENCE) != triaged.evidence_digest(changed)
     assert triaged.evidence_digest(EVIDENCE) != triaged.evidence_digest(EVIDENCE[:1])
     assert COST.model_calls == 2
+
+
+async def test_what_cleared_after_an_earlier_plan_was_applied_does_not_say_that_nothing_was_done() -> None:
+    """A remediation that was called not effective was still carried out."""
+    applied = builders.incident(Phase.OBSERVING).status.steps
+    decision = await investigated.reconcile(
+        builders.incident(Phase.INVESTIGATED, spec=CLEAR, steps=applied), World().tools()
+    )
+    assert decision == Transition(
+        to=Phase.CLOSED,
+        reason=Reason.SELF_RESOLVED,
+        message="all 1 alerts cleared before another action was taken; an earlier plan's was applied",
+    )

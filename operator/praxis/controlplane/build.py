@@ -1,8 +1,8 @@
 """Builds the control plane's binaries into the cache: `python -m praxis.controlplane.build`. Standard library only.
 
-One build at a time: a lock beside the directory makes the second builder wait. Each binary is linked under a temporary
-name and moved into place when whole, so an interrupted build leaves none half-written, and the next one goes on where
-it stopped (Go's own cache holds what was compiled).
+One build at a time: a lock beside the directory makes the second builder wait. Each binary is linked in a scratch
+directory and moved into place when whole, so an interrupted build leaves none half-written, and the next one goes on
+where it stopped (Go's own cache holds what was compiled).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,8 +34,6 @@ PACKAGES = {
 }
 TAIL = 40
 """Lines of a failed command's output that are shown."""
-PATIENCE = 10.0
-"""Seconds that an interrupted `go` has to remove its temporary files before it is killed."""
 
 
 def build(binaries: Binaries, sources: Path, report: Report, *, interval: float = 10.0) -> None:
@@ -49,13 +48,13 @@ def build(binaries: Binaries, sources: Path, report: Report, *, interval: float 
         if not missing:
             return
         report(f"building {', '.join(missing)} of Kubernetes {KUBERNETES_VERSION} into {directory}; minutes, once")
-        directory.mkdir(exist_ok=True)
-        for leftover in directory.glob("*.partial"):
-            leftover.unlink()
         required = toolchain.required_version((sources / "go.mod").read_text())
-        builder = _Builder(toolchain.find_go(required, directory.parent, report), sources, report, interval)
-        for number, name in enumerate(missing, start=1):
-            builder.build(f"{number}/{len(missing)} {name}", PACKAGES[name], directory / name)
+        go = toolchain.find_go(required, directory.parent, report)
+        builder = _Builder(go, sources, report, interval)
+        directory.mkdir(exist_ok=True)
+        with _scratch(directory) as scratch:
+            for number, name in enumerate(missing, start=1):
+                builder.build(f"{number}/{len(missing)} {name}", PACKAGES[name], scratch, directory / name)
 
 
 @contextmanager
@@ -67,6 +66,20 @@ def _one_at_a_time(lock: Path, report: Report) -> Iterator[None]:
             report(f"another build is under way (it holds {lock}); waiting for it to end")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@contextmanager
+def _scratch(directory: Path) -> Iterator[Path]:
+    """A directory for what is unfinished; removed in the end, or by the next build when this one is killed outright."""
+    for leftover in directory.glob("partial-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    # By number, since the Go of a build that was killed may still be writing.
+    scratch = directory / f"partial-{os.getpid()}"
+    scratch.mkdir()
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -85,7 +98,7 @@ class _Builder:
         stamps = " ".join(f"-X {version}.{key}={value}" for key, value in values.items())
         return ["-trimpath", "-buildvcs=false", f"-ldflags=-s -w {stamps}"]
 
-    def build(self, title: str, package: str, binary: Path) -> None:
+    def build(self, title: str, package: str, scratch: Path, binary: Path) -> None:
         """Fetch what modules are missing, compile what packages are not in Go's cache, link them into `binary`."""
         started = time.monotonic()
         form = "-f={{if .Stale}}{{.ImportPath}}{{end}}"
@@ -95,19 +108,17 @@ class _Builder:
         )
         total = len(stale.split())
         self.report(f"{title}: {total} packages to compile")
-        partial = binary.with_name(f"{binary.name}.partial")
-        try:
-            self._run(
-                [str(self.go), "build", "-v", *self.flags, "-o", str(partial), package],
-                lambda done, seconds: f"{title}: {min(done, total)} of {total} packages, {seconds:.0f} s",
-            )
-            partial.replace(binary)
-        finally:
-            partial.unlink(missing_ok=True)
+        self._run(
+            [str(self.go), "build", "-v", *self.flags, "-o", str(scratch / binary.name), package],
+            lambda done, seconds: f"{title}: {min(done, total)} of {total} packages, {seconds:.0f} s",
+            # Go leaves its own temporary files where it is interrupted.
+            GOTMPDIR=str(scratch),
+        )
+        (scratch / binary.name).replace(binary)
         size = binary.stat().st_size // 1_000_000
         self.report(f"{title}: built, {size} MB, {time.monotonic() - started:.0f} s")
 
-    def _run(self, command: list[str], progress: Callable[[int, float], str]) -> str:
+    def _run(self, command: list[str], progress: Callable[[int, float], str], **environment: str) -> str:
         """Run `go`, which writes a line to stderr for each thing done; report at intervals; return its stdout."""
         started = time.monotonic()
         tail: deque[str] = deque(maxlen=TAIL)
@@ -117,7 +128,7 @@ class _Builder:
             process = subprocess.Popen(
                 command,
                 cwd=self.sources,
-                env=toolchain.environment(),
+                env={**toolchain.environment(), **environment},
                 stdout=out,
                 stderr=subprocess.PIPE,
                 process_group=0,
@@ -164,13 +175,8 @@ def _lines(stream: IO[bytes], interval: float) -> Iterator[str | None]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a `go` that still runs, and the compilers it started; SIGINT lets it remove its temporary files."""
-    if process.poll() is not None:
-        return
-    os.killpg(process.pid, signal.SIGINT)
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
+    """End a `go` that still runs, and the compilers it started."""
+    if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 

@@ -114,8 +114,8 @@ class OperatorSettings(BaseSettings):
     workers: Annotated[int, Field(ge=1, le=64, description="Incidents worked on at once.")] = 8
     attempts: Annotated[int, Field(ge=1, le=10, description="Invalid model answers in a phase before Failed.")] = 3
     resync_interval: Annotated[Seconds, Field(description="Everything is looked at again this often.")] = 60
-    lease_duration: Seconds = 15
-    lease_renew: Seconds = 5
+    lease_duration: Annotated[int, Field(ge=3, description="Seconds after which another replica may take over.")] = 15
+    lease_renew: Annotated[Seconds, Field(description="Seconds between two renewals.")] = 5
     http_host: str = "0.0.0.0"  # noqa: S104  # probes and scrapes come from outside the pod
     http_port: Annotated[
         int, Field(ge=0, le=65535, description="/healthz, /readyz, /metrics; 0 takes a free port.")

@@ -49,7 +49,8 @@ async def elect(
             await stopped()
 
     lock = LeaseLock(NAME, settings.installation_namespace, identity, kube.api)
-    retry = max(0.2, settings.lease_renew / 2)
+    # The library takes nothing below a second.
+    retry = max(1.0, settings.lease_renew / 2)
     try:
         while True:
             try:

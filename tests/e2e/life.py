@@ -1,0 +1,75 @@
+"""Steps of an incident's life, as the tests drive it: through kubectl and the praxis command, as people do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from praxis.api.incident import Incident
+from praxis.demo.stack import PRAXIS, Service, Stack
+from praxis.machine import Phase
+
+PATIENCE_SECONDS = 90.0
+
+
+def begin(stack: Stack, service: Service) -> Incident:
+    """An incident that a person made, in AwaitingApproval."""
+    name = f"memory-{service.name}"
+    stack.apply(
+        [
+            {
+                "apiVersion": "praxis.kopachelli.dev/v1alpha1",
+                "kind": "Incident",
+                "metadata": {"name": name, "namespace": stack.namespace},
+                "spec": {
+                    "source": {"receiver": "kubectl", "groupKey": service.name, "authentication": "direct"},
+                    "summary": f"Memory of function {service.name} is at 97%",
+                    "alerts": [alert(service, "firing")],
+                },
+            }
+        ]
+    )
+    return reached(stack, name, Phase.AWAITING_APPROVAL)
+
+
+def alert(service: Service, status: str) -> dict[str, object]:
+    """The alert of a service whose memory grows."""
+    return {
+        "fingerprint": "f1",
+        "status": status,
+        "startsAt": "2026-12-01T02:00:00Z",
+        **({"endsAt": "2026-12-01T03:00:00Z"} if status == "resolved" else {}),
+        "labels": {"alertname": "FunctionMemoryHigh", "service": service.name},
+        "annotations": {"summary": f"Memory of function {service.name} grows until it is out of memory"},
+    }
+
+
+def approve(stack: Stack, incident: Incident, *, person: str = "alice") -> None:
+    """Approve as a person, without waiting for the operator's verdict."""
+    done = praxis(stack, "approve", incident.metadata.name, "--yes", "--timeout", "0", person=person)
+    assert done.returncode in {0, 3}, done.stderr + done.stdout
+
+
+def praxis(stack: Stack, *command: str, person: str = "alice") -> subprocess.CompletedProcess[str]:
+    """Run a people's command as a person."""
+    kubeconfig = str(stack.person(person))
+    return subprocess.run(
+        [*PRAXIS, *command, "-n", stack.namespace, "--kubeconfig", kubeconfig],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+def clear(stack: Stack, service: Service, incident: Incident) -> None:
+    """The alert clears."""
+    change = {"spec": {"alerts": [alert(service, "resolved")]}}
+    stack.plane.kubectl(
+        "patch", "incident", incident.metadata.name, "-n", stack.namespace, "--type=merge", f"-p={json.dumps(change)}"
+    )
+
+
+def reached(stack: Stack, name: str, phase: Phase) -> Incident:
+    """The incident, once it is in a phase."""
+    return stack.wait(name, lambda each: each.status.phase is phase, timeout=PATIENCE_SECONDS)

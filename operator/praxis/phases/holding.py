@@ -67,11 +67,17 @@ async def still_held(target: RemediationTarget, intent: IntentId, tools: Tools) 
 
 
 async def release(incident: Incident, tools: Tools) -> None:
-    """Remove this incident's holder from its targets, for people to see; others could claim over it anyway.
+    """Remove the claims of this incident's plan, for people to see; others could claim over them anyway.
+
+    Of this very plan: a process that was paused before it came here must not free what the next plan has claimed
+    meanwhile, maybe with an open intent.
 
     Raises:
         Superseded: a target changed since it was read.
     """
+    assert incident.status.plan is not None, "what was claimed was claimed for a plan"
+    mine = (incident.metadata.uid, incident.status.plan.revision)
     for target in await tools.cluster.targets(incident.metadata.namespace):
-        if target.status.holder is not None and target.status.holder.incident_uid == incident.metadata.uid:
+        holder = target.status.holder
+        if holder is not None and (holder.incident_uid, holder.revision) == mine:
             await tools.cluster.release(target)

@@ -39,7 +39,8 @@ def _rule(name: str, anchors: str, pattern: str, source: str = GITLEAKS) -> Rule
     return Rule(name, tuple(anchors.split()), re.compile(pattern), source)
 
 
-_START = r"(?<![A-Za-z0-9])"
+# The letter of an escaped line end is no part of the token after it: `\\nghp_…` in a JSON string.
+_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 _END = r"(?![A-Za-z0-9])"
 
 RULES: Final = (
@@ -87,7 +88,11 @@ RULES: Final = (
     _rule("pypi-token", "pypi-AgE", _START + r"pypi-AgE[A-Za-z0-9_-]{30,1024}+"),
     _rule("rubygems-key", "rubygems_", _START + r"rubygems_[a-f0-9]{48}" + _END),
     _rule("docker-token", "dckr_", _START + r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,255}+", "Docker Hub access tokens"),
-    _rule("azure-client-secret", "Q~", r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}"),
+    _rule(
+        "azure-client-secret",
+        "Q~",
+        r"(?:(?<![A-Za-z0-9_~.-])|(?<=\\[nrt]))[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+    ),
     _rule("digitalocean-token", "_v1_", _START + r"do[oprt]_v1_[a-f0-9]{64}" + _END),
     _rule("sendgrid-token", "SG.", _START + r"SG\.[A-Za-z0-9_-]{16,32}+\.[A-Za-z0-9_-]{16,64}+"),
     _rule("huggingface-token", "hf_", _START + r"hf_[A-Za-z0-9]{34}" + _END),
@@ -102,7 +107,7 @@ RULES: Final = (
     _rule(
         "jwt",
         "eyJ",
-        r"(?<![A-Za-z0-9_-])eyJ(?:[A-Za-z0-9_-]{8,65536}+(?:\.[A-Za-z0-9_-]{0,65536}+){1,4}+"
+        r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ(?:[A-Za-z0-9_-]{8,65536}+(?:\.[A-Za-z0-9_-]{0,65536}+){1,4}+"
         r"|(?:hbGci|0eXAi|raWQi)[A-Za-z0-9_=-]{8,65536}+)",
         "RFC 7515",
     ),
@@ -117,13 +122,13 @@ RULES: Final = (
         "password",
         "://",
         r"(?i:postgres|postgresql|mysql|mariadb|mongodb|mongodb\+srv|rediss?|amqps?|clickhouse|sqlserver|mssql|oracle)"
-        r"(?:\+[A-Za-z0-9]{1,20})?://[^\s/?#:@\"'<>]{0,256}+:(?P<secret>[^\s\"'<>@][^\s\"'<>]{0,512})@",
+        r"(?:\+[A-Za-z0-9]{1,20})?://(?!\[REDACTED:)[^\s/?#:@\"'<>]{0,256}+:(?P<secret>[^\s\"'<>@][^\s\"'<>]{0,512})@",
         "RFC 3986 section 3.2.1",
     ),
     _rule(
         "password",
         "://",
-        r"(?<=://)[^\s/?#:@\"'<>]{0,256}+:(?P<secret>[^\s/\"'<>]{1,512})@",
+        r"(?<=://)(?!\[REDACTED:)[^\s/?#:@\"'<>]{0,256}+:(?P<secret>[^\s/\"'<>]{1,512})@",
         "RFC 3986 section 3.2.1",
     ),
     _rule(
@@ -143,7 +148,7 @@ RULES: Final = (
         "= %3D %3d",
         r"(?i)(?:[?&;]|%26|%3F|\\u0026)(?:sig|signature|key|auth|code|sas|x-(?:amz|goog|oss)-(?:signature|credential)"
         r"|ossaccesskeyid|awsaccesskeyid|googleaccessid)(?:=|%3D)"
-        r"(?P<secret>(?!\[REDACTED:)[^\s&#\"'<>\\;]{8,4096}+)",
+        r"(?P<secret>(?!\[REDACTED:)(?:(?!%26)[^\s&#\"'<>\\;]){8,4096}+)",
         "RFC 6750 section 2.3; AWS SigV4, Azure SAS, OSS presigned URLs",
     ),
 )

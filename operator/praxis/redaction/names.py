@@ -26,7 +26,7 @@ _SENSITIVE_KEY = re.compile(rf"(?i:(?:{_WORDS}|authorization|cookies?|dockercfg|
 _ANSI = r"(?:\x1b\[[0-9;]{0,8}m){0,2}"
 _ASSIGNMENT = re.compile(
     rf"(?i:(?P<word>{_WORDS}))(?P<quote>\\{{0,4}}[\"'`])?\]?{_ANSI}"
-    rf"(?:[ \t]{{0,8}}(?P<sep>:=|=>|==?|:|%3D|%3A){_ANSI}(?:[ \t]{{0,8}}|(?<=[:=])\s{{1,32}}(?=\\{{0,4}}[\"'])){_ANSI}"
+    rf"(?:[ \t]{{0,8}}(?P<sep>:=|=>|==?|:|%3D|%3A){_ANSI}(?:(?<=[:=])\s{{1,64}}(?=\\{{0,4}}[\"'])|[ \t]{{0,8}}){_ANSI}"
     r"|(?P<is> {1,4}(?i:is|was|are) {1,4})|(?P<flag> {1,4}))"
 )
 _HEADER = re.compile(

@@ -25,7 +25,7 @@ from praxis.errors import DefinitelyNotApplied
 from praxis.machine import Phase
 from praxis.phases import gate, holding
 from praxis.phases.contract import Record, Tools, Transition, Wait
-from praxis.phases.outcome import concluded, replaced
+from praxis.phases.outcome import believed, concluded, replaced
 from praxis.phases.send import Send
 
 HELD_RETRY_SECONDS = 15.0
@@ -192,8 +192,7 @@ async def settle(incident: Incident, step: Step, tools: Tools) -> Transition | W
             tools.adapter.verify, target, IntentId(step.intent.id), step.intent.baseline, None
         )
         # Only the process that wrote an intent knows what it sent; whatever an adapter says, we do not.
-        result = Result.APPLIED if verdict.result is Result.APPLIED and verdict.proof else Result.UNKNOWN
-        outcome = concluded(tools, result, verdict.reason, verdict.message, proof=verdict.proof, after=verdict.after)
+        outcome = believed(tools, verdict)
     return replaced(incident, step.replace(outcome=outcome))
 
 

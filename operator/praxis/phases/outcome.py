@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from praxis.actions.contract import Verdict
 from praxis.api.incident import EntryKind, Incident, Instance, Outcome, Result, Step
 from praxis.api.reasons import Reason
 from praxis.clock import rfc3339
@@ -25,6 +26,15 @@ def concluded(
         writer=tools.writer,
         time=rfc3339(tools.clock.now()),
     )
+
+
+def believed(tools: Tools, verdict: Verdict) -> Outcome:
+    """What a verdict comes to on a request that may have left: Applied by proof, and Unknown in every other case."""
+    applied = verdict.result is Result.APPLIED and verdict.proof != ""
+    result = Result.APPLIED if applied else Result.UNKNOWN
+    # The reason of a verdict that is not believed would contradict the outcome that it stands beside.
+    reason = verdict.reason if result is verdict.result else Reason.NOT_PROVEN
+    return concluded(tools, result, reason, verdict.message, proof=verdict.proof, after=verdict.after)
 
 
 def replaced(incident: Incident, step: Step) -> Transition:

@@ -15,7 +15,7 @@ from praxis.api.reasons import Reason
 from praxis.api.target import RemediationTarget
 from praxis.phases.contract import Tools, Transition
 from praxis.phases.holding import still_held
-from praxis.phases.outcome import concluded, replaced
+from praxis.phases.outcome import believed, concluded, replaced
 
 T = TypeVar("T")
 HOLDER_READ_SECONDS = 5.0
@@ -73,8 +73,7 @@ class Send:
         baseline = self.step.intent.baseline
         verdict = await on_own_thread(lambda: self.tools.adapter.verify(self.target, self.intent, baseline, dispatch))
         # After a send that was accepted or is ambiguous, only proof counts; everything else is Unknown.
-        result = Result.APPLIED if verdict.result is Result.APPLIED and verdict.proof else Result.UNKNOWN
-        return concluded(self.tools, result, verdict.reason, verdict.message, proof=verdict.proof, after=verdict.after)
+        return believed(self.tools, verdict)
 
     def _refusal(self, loop: asyncio.AbstractEventLoop) -> str | None:
         """Why the request may not leave any more; runs on the dispatching thread, right before the send.

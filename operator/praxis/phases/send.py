@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -112,12 +113,14 @@ async def on_own_thread(function: Callable[[], T]) -> T:
             future.set_result(result)  # type: ignore[arg-type]
 
     def body() -> None:
+        result, failure = None, None
         try:
             result = function()
         except BaseException as error:  # noqa: BLE001  # carried over to the waiting task, which decides
-            loop.call_soon_threadsafe(settle, None, error)
-        else:
-            loop.call_soon_threadsafe(settle, result, None)
+            failure = error
+        # When the process is ending, the loop may be closed by now: nobody waits for the answer any more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, result, failure)
 
     threading.Thread(target=body, name="praxis-send", daemon=True).start()
     return await asyncio.shield(future)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from praxis.api.approval import Decision, IncidentApproval, Person, Verdict, VerdictStatus
+from praxis.api.approval import Decision, IncidentApproval, IncidentRef, Person, Verdict, VerdictStatus
 from praxis.api.incident import Incident
 from praxis.api.plan import ActionType
 from praxis.approval.gate import still_valid
@@ -142,6 +142,23 @@ def test_an_objection_that_does_not_count_stops_nothing(changes: dict[str, objec
     on, given = running()
     fields = {"username": "zoe", "of": on, "decision": Decision.REJECT, "name": "no", **changes}
     assert reason(on, [*given, approval(**fields)]) == "valid"  # type: ignore[arg-type]
+
+
+def test_a_doubtful_objection_stops() -> None:
+    """A no that has expired on one clock only is in doubt, and a doubt about a no is no yes."""
+    on, given = running()
+    late = approval("zoe", of=on, decision=Decision.REJECT, expires=NOW + timedelta(minutes=10))
+    assert reason(on, [*given, late], minutes=9, server_minutes=11) == "Rejected"
+    assert reason(on, [*given, late], minutes=11, server_minutes=9) == "Rejected"
+
+
+def test_an_objection_to_another_incident_stops_nothing() -> None:
+    """It must name this incident's uid, from its own namespace."""
+    on, given = running()
+    objection = approval("zoe", of=on, decision=Decision.REJECT)
+    elsewhere = objection.replace(metadata=objection.metadata.replace(namespace="elsewhere"))
+    other = objection.replace(spec=objection.spec.replace(incident_ref=IncidentRef(name=on.metadata.name, uid="other")))
+    assert reason(on, [*given, elsewhere, other]) == "valid"
 
 
 def test_a_changed_plan_stops() -> None:

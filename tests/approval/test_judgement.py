@@ -332,7 +332,9 @@ def test_an_approval_that_the_plan_runs_on_is_accepted_after_a_crash() -> None:
     on = incident(Phase.EXECUTING)
     given = approval("alice", of=incident(), created=NOW + timedelta(seconds=4))
     assert on.status.approvals == [bound(given)]
-    [ruling] = judged(on, given).rulings
+    judgement = judged(on, given)
+    assert (judgement.have, judgement.needed) == (("alice",), 1)
+    [ruling] = judgement.rulings
     assert (ruling.verdict, ruling.reason, ruling.provisional) == (Verdict.ACCEPTED, Reason.ACCEPTED, False)
 
 

@@ -61,6 +61,14 @@ def test_in_any_other_phase_there_is_nothing_to_reconcile(phase: Phase) -> None:
     assert verdicts(findings) == {"r1": ("Refused", "IntentMismatch")}
 
 
+def test_an_unknown_outcome_that_is_not_settled_in_the_phase_yet_is_not_reconciled() -> None:
+    """Between the outcome's write and the phase's, somebody is still at work."""
+    on = incident(Phase.RECONCILIATION_REQUIRED)
+    early = on.replace(status=on.status.replace(phase=Phase.EXECUTING))
+    findings = judge_reconciliations(early, [reconciliation(of=on, name="r1")])
+    assert verdicts(findings) == {"r1": ("Refused", "IntentMismatch")}
+
+
 def test_the_first_finding_wins() -> None:
     """By creation, then uid, in any order of the list."""
     first = reconciliation("bob", name="first", uid="a", observed=Observed.NOT_APPLIED)

@@ -406,12 +406,12 @@ def test_nothing_is_approved_that_does_not_wait(shop: Shop, phase: Phase) -> Non
 
 
 def test_a_reject_is_possible_while_the_plan_is_carried_out(shop: Shop) -> None:
-    """It is created, with a warning of what it can still do; the verdict comes at the next gate."""
+    """It is created, with a warning of what it can still do; the verdict comes with the next gate."""
     shop.incident(Phase.EXECUTING)
     with shop.judging():
         result = shop.run("reject", "checkout-latency-1", "--yes", "--timeout", "0.1")
     assert result.exit_code == 3
-    assert "this is heeded before its next action" in result.stdout
+    assert "this is heeded only as long as nothing was applied" in result.stdout
     assert len(shop.stored(IncidentApproval)) == 1
 
 

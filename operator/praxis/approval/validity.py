@@ -165,7 +165,7 @@ def _not_awaiting(incident: Incident, approval: IncidentApproval) -> Ruling | No
         return None
     on_this_plan = status.plan is not None and same(approval.spec.plan_digest, status.plan.digest)
     if status.phase is Phase.EXECUTING and on_this_plan and approval.spec.decision is not Decision.APPROVE:
-        return pending(approval, "the plan is being carried out; this is heeded before its next action, if one is left")
+        return pending(approval, "the plan is being carried out; this is heeded as long as nothing was applied")
     if not on_this_plan and status.phase not in TERMINAL:
         return refused(
             approval,

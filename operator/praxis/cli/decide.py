@@ -225,9 +225,7 @@ def explain(screen: Screen, found: Found, decision: Decision, username: str, cor
     for correction in corrections:
         screen.quote(correction)
     if found.incident.status.phase is Phase.EXECUTING:
-        screen.warn(
-            "The plan is being carried out already: this is heeded before its next action; what was sent stays."
-        )
+        screen.warn("The plan is being carried out already: this is heeded only as long as nothing was applied.")
 
 
 def refuse_unsound(found: Found, decision: Decision) -> None:

@@ -89,9 +89,7 @@ def adapter(settings: ActionSettings, clock: FakeClock) -> FunctionComputeAdapte
 def declare(server: EmulatorServer) -> Callable[..., RemediationTarget]:
     """Declare a target; keywords are fields of the function, `disposable` and `credentials_file` of the spec."""
 
-    def build(
-        *, disposable: bool = True, credentials_file: str = "checkout.json", **changes: Any
-    ) -> RemediationTarget:
+    def build(*, disposable: bool = True, credentials_file: str = "checkout.json", **changes: Any) -> RemediationTarget:
         function: dict[str, Any] = {
             "region": "cn-hangzhou",
             "account_id": "1234567890",

@@ -150,7 +150,9 @@ def test_every_count_within_the_bound_is_taken(replicas: str) -> None:
     assert Scale(replicas=replicas).replicas == replicas
 
 
-@given(key=st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,62}", fullmatch=True), prefix=st.sampled_from(["PRAXIS_", "Praxis_"]))
+@given(
+    key=st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,62}", fullmatch=True), prefix=st.sampled_from(["PRAXIS_", "Praxis_"])
+)
 def test_no_key_reaches_the_marker(key: str, prefix: str) -> None:
     """Whatever follows the reserved prefix, in whatever case, the key is refused."""
     reserved = (prefix + key)[:64]

@@ -7,6 +7,7 @@ the wire. Everything else is tried on the embedded control plane, in test_people
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ from typing import Any
 
 import pytest
 import yaml
+
+from praxis.controlplane import ControlPlane
+from praxis.demo.stack import install
+from tests.cli.shop import Shop
 
 Answer = tuple[int, Mapping[str, Any] | str] | None
 """Status and body; None closes the connection without an answer."""
@@ -89,3 +94,18 @@ def serving(server: Answering) -> Iterator[int]:
         httpd.shutdown()
         thread.join()
         httpd.server_close()
+
+
+@pytest.fixture(scope="session")
+def installed(plane: ControlPlane) -> ControlPlane:
+    """The control plane with PRAXIS' CRDs, roles and policies."""
+    install(plane)
+    return plane
+
+
+@pytest.fixture
+def shop(installed: ControlPlane, request: pytest.FixtureRequest) -> Shop:
+    """A namespace of its own for each test."""
+    name = "cli-" + re.sub("[^a-z0-9]+", "-", request.node.name.lower())[-58:].strip("-")
+    installed.kubectl("create", "namespace", name)
+    return Shop(installed, name)

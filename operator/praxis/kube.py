@@ -163,7 +163,12 @@ class Kube:
             kind = RetryLater if method == "GET" else AnswerLost
             raise kind(f"{method} {path}: {_named(error)}") from error
         date = response.getheader("Date")
-        return Reply(json.loads(response.data), parsedate_to_datetime(date) if date else None)
+        try:
+            return Reply(json.loads(response.data), parsedate_to_datetime(date) if date else None)
+        except ValueError as error:
+            # Not the API server's own words: a proxy answered or cut it. The request may have been carried out.
+            kind = RetryLater if method == "GET" else AnswerLost
+            raise kind(f"{method} {path}: the answer is not JSON") from error
 
     async def _call(
         self,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Any
 
-import aiohttp
+from kubernetes_asyncio.client import ApiClient
 from kubernetes_asyncio.leaderelection.electionconfig import Config
 from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
 from kubernetes_asyncio.leaderelection.resourcelock.leaselock import LeaseLock
@@ -22,6 +23,32 @@ from praxis.settings import OperatorSettings
 log = logging.getLogger(__name__)
 
 NAME = "praxis-operator"
+
+
+class BoundedLock(LeaseLock):
+    """A lock whose every request ends in time, so that a leader that cannot reach the API server stops leading.
+
+    The library gives its requests no time-out of their own, and looks at its deadline between two of them only.
+    """
+
+    def __init__(self, name: str, namespace: str, identity: str, api: ApiClient, *, seconds: float) -> None:
+        super().__init__(name, namespace, identity, api)
+        self._seconds = seconds
+
+    async def get(self, name: str, namespace: str) -> Any:
+        """Read the record; raises TimeoutError."""
+        async with asyncio.timeout(self._seconds):
+            return await super().get(name, namespace)
+
+    async def create(self, name: str, namespace: str, election_record: Any) -> Any:
+        """Create the lease; raises TimeoutError."""
+        async with asyncio.timeout(self._seconds):
+            return await super().create(name, namespace, election_record)
+
+    async def update(self, name: str, namespace: str, updated_record: Any) -> Any:
+        """Replace the record, if the lease is as it was read; raises TimeoutError."""
+        async with asyncio.timeout(self._seconds):
+            return await super().update(name, namespace, updated_record)
 
 
 async def elect(
@@ -48,7 +75,7 @@ async def elect(
             log.warning("lease lost", extra={"identity": identity})
             await stopped()
 
-    lock = LeaseLock(NAME, settings.installation_namespace, identity, kube.api)
+    lock = BoundedLock(NAME, settings.installation_namespace, identity, kube.api, seconds=settings.lease_duration / 2)
     # The library takes nothing below a second.
     retry = max(1.0, settings.lease_renew / 2)
     try:
@@ -64,8 +91,8 @@ async def elect(
                         onstopped_leading=lose,
                     )
                 ).run()
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                log.warning("the lease could not be reached", extra={"error": str(error)})
+            except Exception as error:  # noqa: BLE001  # the library lets through whatever it cannot read, too
+                log.warning("the lease could not be reached", extra={"error": f"{type(error).__name__}: {error}"})
             await lose()
             await asyncio.sleep(retry)
     finally:

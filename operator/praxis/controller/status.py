@@ -27,10 +27,11 @@ def applied(incident: Incident, transition: Transition, *, actor: str, now: date
     before = incident.status
     assert allows(before.phase, transition.to), f"no transition from {before.phase} to {transition.to}"
     changes: dict[str, Any] = dict(transition.changes)
-    conditions = list(transition.conditions)
+    # A decision is progress: whatever work was stalled on is over, unless the transition says otherwise.
+    progress = ConditionUpdate(ConditionType.STALLED, status=None, reason=Reason.PROGRESSING)
+    conditions = [progress, *transition.conditions]
     if transition.to is not before.phase:
         changes |= entered(before, transition.to, now)
-        conditions.append(ConditionUpdate(ConditionType.STALLED, status=None, reason=Reason.PROGRESSING))
     trail = extended(incident, transition, actor=actor, now=now)
     after = before.replace(
         **changes,

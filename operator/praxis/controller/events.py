@@ -65,7 +65,8 @@ class EventRecorder:
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"name": f"{metadata.name[:200]}.{identity}", "namespace": metadata.namespace},
+            # Cut where a name may end: each part between dots begins and ends with a letter or digit.
+            "metadata": {"name": f"{metadata.name[:200].rstrip('-.')}.{identity}", "namespace": metadata.namespace},
             "eventTime": now,
             "reportingController": "praxis.kopachelli.dev/operator",
             "reportingInstance": self._instance,

@@ -57,18 +57,35 @@ class Verdicts:
         approvals, server_now = await self._cluster.approvals_by_name(*key)
         found = await self._cluster.reconciliations_by_name(*key)
         if incident is None:
-            await self._write_all(approvals, [no_incident(each) for each in approvals])
+            await self._write_all(key, None, approvals, [no_incident(each) for each in approvals])
             return
         judgement = judge(incident, approvals, now=self._clock.now(), server_now=server_now, quorum=self._quorum)
-        await self._write_all(approvals, judgement.rulings)
-        await self._write_all(found, judge_reconciliations(incident, found).rulings)
+        await self._write_all(key, incident, approvals, judgement.rulings)
+        await self._write_all(key, incident, found, judge_reconciliations(incident, found).rulings)
 
-    async def _write_all(self, statements: Sequence[Statement], rulings: Sequence[Ruling]) -> None:
+    async def _write_all(
+        self, key: Key, judged: Incident | None, statements: Sequence[Statement], rulings: Sequence[Ruling]
+    ) -> None:
         by_uid = {each.metadata.uid: each for each in statements if each.status.verdict is None}
-        for ruling in rulings:
-            statement = by_uid.get(ruling.uid)
-            if statement is not None and ruling.verdict is not None and not ruling.provisional:
-                await self._write(statement, ruling)
+        due = [
+            (by_uid[ruling.uid], ruling)
+            for ruling in rulings
+            if ruling.uid in by_uid and ruling.verdict is not None and not ruling.provisional
+        ]
+        if due and await self._stale(key, judged):
+            return
+        for statement, ruling in due:
+            await self._write(statement, ruling)
+
+    async def _stale(self, key: Key, judged: Incident | None) -> bool:
+        """Whether the incident has moved on since it was read, so that what was listed later may speak of what is new.
+
+        A verdict is final: an approval of the next plan must not be refused for not being on the former one.
+        """
+        now = await self._cluster.incident(*key)
+        if now is None or judged is None:
+            return now is not judged
+        return (now.metadata.uid, now.status.head) != (judged.metadata.uid, judged.status.head)
 
     async def _write(self, statement: Statement, ruling: Ruling) -> None:
         status = {

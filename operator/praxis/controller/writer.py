@@ -14,7 +14,7 @@ from praxis.clock import Clock
 from praxis.controller.queue import backoff
 from praxis.controller.sightings import Intents
 from praxis.controller.status import applied, difference, fence, updated
-from praxis.errors import AnswerLost, NeedsPerson, Refused, RetryLater, Superseded
+from praxis.errors import AnswerLost, NeedsPerson, PraxisError, Refused, Superseded
 from praxis.kube import Kube, path_of
 from praxis.phases.contract import Cluster, ConditionUpdate, Transition
 
@@ -64,7 +64,10 @@ class StatusWriter:
         return await self._until_stored(committed.incident, following)
 
     async def note(self, incident: Incident, conditions: list[ConditionUpdate], **changes: object) -> Incident:
-        """Write conditions, or a count, that are no decision: same fence, no trail entry. Raises as `carry_out`."""
+        """Write conditions, or a count, that are no decision: same fence, no trail entry.
+
+        Raises as `carry_out`, and AnswerLost: nothing hangs on whether it is stored, the next look says it again.
+        """
         status = incident.status
         after = status.replace(
             **changes,
@@ -72,11 +75,15 @@ class StatusWriter:
         )
         if after == status:
             return incident
-        return (await self._write(incident, after, versioned=False)).incident
+        return await self._write(incident, after, versioned=False)
 
     async def _commit(self, incident: Incident, transition: Transition) -> Committed:
         after = applied(incident, transition, actor=self._actor, now=self._clock.now())
-        committed = await self._write(incident, after, versioned=transition.then is not None)
+        try:
+            stored = await self._write(incident, after, versioned=transition.then is not None)
+            committed = Committed(stored, acknowledged=True)
+        except AnswerLost:
+            committed = await self._after_a_lost_answer(incident, after)
         log.info(
             "committed",
             extra={
@@ -89,37 +96,30 @@ class StatusWriter:
         )
         return committed
 
-    async def _write(self, incident: Incident, after: IncidentStatus, *, versioned: bool) -> Committed:
+    async def _write(self, incident: Incident, after: IncidentStatus, *, versioned: bool) -> Incident:
         operations = [*fence(incident, versioned=versioned), *difference(incident.status, after)]
         path = path_of(Incident, incident.metadata.namespace, incident.metadata.name, "status")
         try:
             reply = await self._kube.json_patch(path, operations)
-        except AnswerLost:
-            return await self._after_a_lost_answer(incident, after)
         except Refused as error:
-            if error.status in {404, 409, 422}:
-                await self._explain(incident, error)
+            await self._explain(incident, error)
             raise
-        return Committed(Incident.parse(reply.document), acknowledged=True)
+        return Incident.parse(reply.document)
 
     async def _after_a_lost_answer(self, incident: Incident, after: IncidentStatus) -> Committed:
         """Read until it is known whether the write is stored. An answer that comes by reading is no acknowledgement."""
-        failures = 0
-        while True:
-            try:
-                now = await self._cluster.incident(incident.metadata.namespace, incident.metadata.name)
-                break
-            except RetryLater:
-                failures += 1
-                await self._clock.sleep(backoff(failures))
-        if now is None or now.metadata.uid != incident.metadata.uid:
-            raise Superseded(f"{incident.key} is gone")
-        if now.status.head == after.head and now.status.phase == after.phase:
+        now = await self._read(incident)
+        same_trail = now.status.head == after.head and now.status.phase == after.phase
+        # Without an entry of its own the trail does not tell; then the write was about conditions.
+        recorded = after.head != incident.status.head or now.status.conditions == after.conditions
+        if same_trail and recorded:
             return Committed(now, acknowledged=False)
         raise Superseded(f"the write to {incident.key} was lost")
 
     async def _explain(self, incident: Incident, error: Refused) -> None:
         """Tell a refused fence from a refused write: raises Superseded for the first, NeedsPerson for the second."""
+        if error.status == 401:
+            return
         now = await self._cluster.incident(incident.metadata.namespace, incident.metadata.name)
         unchanged = (
             now is not None
@@ -131,22 +131,37 @@ class StatusWriter:
         raise NeedsPerson(f"the API server refused the status: {error}", reason=Reason.WRITE_REFUSED) from error
 
     async def _until_stored(self, base: Incident, following: Transition) -> Incident:
-        """Store an outcome, however long it takes. Ends when the object is gone, or when it has another's outcome."""
+        """Store an outcome, however long it takes. Ends when the object is gone, or when it has another's outcome.
+
+        Whatever the API server answers meanwhile may be mended, and nobody but this process knows what it did: given
+        up, the best that anybody could still say is Unknown.
+        """
         failures = 0
         while True:
             try:
                 return (await self._commit(base, following)).incident
-            except Superseded:
-                base = await self._rebased(base)
-            except RetryLater as error:
+            except PraxisError as error:
                 failures += 1
                 log.warning("outcome not stored yet", extra={"incident": base.key, "error": str(error)})
-                await self._clock.sleep(backoff(failures))
+            await self._clock.sleep(backoff(failures))
+            now = await self._read(base)
+            if all(getattr(now.status, name) == value for name, value in following.changes.items()):
+                return now  # our own, by a write that had been taken for lost
+            if now.status.head != base.status.head or now.status.steps != base.status.steps:
+                raise Superseded(f"{base.key} has another's outcome")
+            base = now
 
-    async def _rebased(self, base: Incident) -> Incident:
-        now = await self._cluster.incident(base.metadata.namespace, base.metadata.name)
-        if now is None or now.metadata.uid != base.metadata.uid:
-            raise Superseded(f"{base.key} is gone")
-        if now.status.head != base.status.head or now.status.steps != base.status.steps:
-            raise Superseded(f"{base.key} has another's outcome")
+    async def _read(self, incident: Incident) -> Incident:
+        """The incident as it is stored now, however long it takes. Raises Superseded when it is gone."""
+        failures = 0
+        while True:
+            try:
+                now = await self._cluster.incident(incident.metadata.namespace, incident.metadata.name)
+                break
+            except PraxisError as error:
+                failures += 1
+                log.warning("incident not read yet", extra={"incident": incident.key, "error": str(error)})
+                await self._clock.sleep(backoff(failures))
+        if now is None or now.metadata.uid != incident.metadata.uid:
+            raise Superseded(f"{incident.key} is gone")
         return now

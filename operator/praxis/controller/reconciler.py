@@ -22,8 +22,8 @@ from praxis.controller.metrics import Incidents, Metrics, deadline_of
 from praxis.controller.queue import Key, Later, WorkQueue
 from praxis.controller.verdicts import Verdicts
 from praxis.controller.writer import StatusWriter
-from praxis.errors import InvalidAnswer, NeedsPerson, PraxisError, RetryLater, Superseded
-from praxis.machine import Phase
+from praxis.errors import InvalidAnswer, NeedsPerson, PraxisError, Refused, RetryLater, Superseded
+from praxis.machine import Phase, allows
 from praxis.phases import (
     awaiting_approval,
     ended,
@@ -37,7 +37,8 @@ from praxis.phases import (
     triaged,
 )
 from praxis.phases.contract import ConditionUpdate, Effect, Reconcile, Tools, Transition, Wait
-from praxis.phases.spending import total
+from praxis.phases.spending import added
+from praxis.reasoning.contract import spent_on
 
 log = logging.getLogger(__name__)
 
@@ -73,10 +74,18 @@ class Told:
         return self.effect.intent
 
     async def run(self, stored: Incident) -> Transition:
-        """Carry it out; the Event is written meanwhile, as the dispatch window is already open."""
+        """Carry it out; the Event is written meanwhile, as the dispatch window is already open.
+
+        Whatever becomes of the Event, the outcome is what counts: it must reach whoever stores it.
+        """
         self.metrics.dispatched()
-        following, _ = await asyncio.gather(self.effect.run(stored), self.tell(stored))
-        return following
+        telling = asyncio.ensure_future(self.tell(stored))
+        try:
+            return await self.effect.run(stored)
+        finally:
+            (told,) = await asyncio.gather(telling, return_exceptions=True)
+            if isinstance(told, Exception):
+                log.warning("intent not told", extra={"incident": stored.key, "error": str(told)})
 
     def never_sent(self, stored: Incident) -> Transition:
         """What is to be written when it was not carried out."""
@@ -127,7 +136,8 @@ class Reconciler:
         except Superseded as error:
             log.info("superseded", extra={"incident": str(key), "error": str(error)})
             result = "superseded"
-            return Later(0.0)
+            # As a failure, so that it backs off: what is refused each time anew must not be tried in a tight loop.
+            return Later(None, failed=True)
         except PraxisError as error:
             log.warning("reconcile failed", extra={"incident": str(key), "error": str(error)})
             self._metrics.failed(phase, error.reason)
@@ -144,6 +154,7 @@ class Reconciler:
 
     async def _guarded(self, key: Key, incident: Incident) -> Later:
         """Decide and write; what goes wrong becomes a condition that a person sees."""
+        decision: Transition | Wait | None = None
         try:
             decision = await PHASES[incident.status.phase](incident, self._tools)
             if isinstance(decision, Transition):
@@ -153,17 +164,14 @@ class Reconciler:
             await self._verdicts.settle(key, incident)
             return await self._wait(incident, decision)
         except InvalidAnswer as error:
-            return await self._attempt_failed(incident, error)
-        except NeedsPerson as error:
-            self._metrics.failed(incident.status.phase, error.reason)
-            await self._stall(incident, error.reason, str(error))
+            return await self._attempt_failed(key, incident, error)
+        except (NeedsPerson, Refused) as error:
+            reason = error.reason if isinstance(error, NeedsPerson) else Reason.ACTION_REQUIRED
+            self._metrics.failed(incident.status.phase, reason)
+            await self._stall(incident, reason, str(error), usage=spent(incident, error, decision))
             return Later(PERSON_RETRY_SECONDS, failed=True)
         except RetryLater as error:
-            self._metrics.failed(incident.status.phase, error.reason)
-            spent = error.reason == Reason.BUDGET_SPENT
-            if spent or self._queue.failures(key) + 1 >= STALLED_AFTER_FAILURES or self._overdue(incident):
-                await self._stall(incident, error.reason, f"{error}; it is tried again")
-            log.info("retry later", extra={"incident": incident.key, "error": str(error)})
+            await self._retry(key, incident, error, spent(incident, error, decision))
             return Later(error.after, failed=True)
 
     async def _carry_out(self, incident: Incident, transition: Transition) -> Incident:
@@ -225,10 +233,25 @@ class Reconciler:
         await self._writer.note(incident, conditions)
         return Later(wait.seconds)
 
-    async def _attempt_failed(self, incident: Incident, error: InvalidAnswer) -> Later:
-        """Count the attempt, with what it cost; too many of them end the incident where a person sees it."""
-        usage = getattr(error, "usage", None)
-        spent = total(incident.status.usage or Usage(), usage) if isinstance(usage, Usage) else incident.status.usage
+    async def _retry(self, key: Key, incident: Incident, error: PraxisError, usage: Usage | None) -> None:
+        """Keep what was spent, and say that work does not go on once that lasts."""
+        self._metrics.failed(incident.status.phase, error.reason)
+        lasts = self._queue.failures(key) + 1 >= STALLED_AFTER_FAILURES
+        if lasts or error.reason == Reason.BUDGET_SPENT or self._overdue(incident):
+            await self._stall(incident, error.reason, f"{error}; it is tried again", usage=usage)
+        elif usage != incident.status.usage:
+            await self._writer.note(incident, [], usage=usage)
+        log.info("retry later", extra={"incident": incident.key, "error": str(error)})
+
+    async def _attempt_failed(self, key: Key, incident: Incident, error: InvalidAnswer) -> Later:
+        """Count the attempt, with what it cost; too many of them end the incident where a person sees it.
+
+        What has ended cannot fail any more: a memory that cannot be embedded stays owed.
+        """
+        usage = spent(incident, error, None)
+        if not allows(incident.status.phase, Phase.FAILED):
+            await self._retry(key, incident, error, usage)
+            return Later(None, failed=True)
         attempts = (incident.status.attempts or 0) + 1
         self._metrics.failed(incident.status.phase, error.reason)
         if attempts >= self._tools.settings.attempts:
@@ -238,21 +261,21 @@ class Reconciler:
                     to=Phase.FAILED,
                     reason=Reason.ATTEMPTS_EXHAUSTED,
                     message=f"{attempts} answers of the model did not hold; the last: {error}"[:1024],
-                    changes={"usage": spent},
+                    changes={"usage": usage},
                 ),
             )
             return Later(0.0)
         await self._events.record(
             incident, error.reason, str(error), once_per=f"{incident.status.head}-{attempts}", action="Attempt"
         )
-        await self._writer.note(incident, [], attempts=attempts, usage=spent)
+        await self._writer.note(incident, [], attempts=attempts, usage=usage)
         return Later(None, failed=True)
 
-    async def _stall(self, incident: Incident, reason: str, message: str) -> None:
+    async def _stall(self, incident: Incident, reason: str, message: str, *, usage: Usage | None = None) -> None:
         """Say, once, that work does not go on and what to do."""
         former = incident.status.condition(ConditionType.STALLED)
         update = ConditionUpdate(ConditionType.STALLED, status=True, reason=Reason(reason), message=message)
-        stored = await self._writer.note(incident, [update])
+        stored = await self._writer.note(incident, [update], usage=usage or incident.status.usage)
         self._incidents.saw(stored)
         if former is None or former.reason != reason:
             condition = stored.status.condition(ConditionType.STALLED)
@@ -268,4 +291,13 @@ class Reconciler:
         if limit is None or entered is None:
             return None
         age = (self._clock.now() - parse_rfc3339(entered)).total_seconds()
-        return f"in {incident.status.phase} for {age:.0f} s, longer than {limit:g} s" if age > limit else None
+        # Since when, not for how long: a message that changes with each look would be written, and wake us, each time.
+        return f"in {incident.status.phase} since {entered}, longer than {limit:g} s" if age > limit else None
+
+
+def spent(incident: Incident, error: PraxisError, decision: Transition | Wait | None) -> Usage | None:
+    """What the models have cost the incident by now, though nothing came of it; None when they never cost anything."""
+    if isinstance(decision, Transition) and isinstance(usage := decision.changes.get("usage"), Usage):
+        return usage
+    wasted = spent_on(error)
+    return incident.status.usage if wasted == Usage() else added(incident, wasted)

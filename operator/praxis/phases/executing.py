@@ -45,6 +45,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     following = next((action for action in plan.actions if action.id not in steps), None)
     if following is None:
         return done(steps, results)
+    looked = tools.clock.boottime()
     if Result.APPLIED not in results:
         # What was applied cannot be walked back, so the gate stands before it only.
         shut = await gate.shut(incident, tools)
@@ -52,7 +53,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
             return shut
     if not following.real:
         return dry_run(incident, following, tools)
-    return await intend(incident, following, tools)
+    return await intend(incident, following, tools, looked=looked)
 
 
 def stopped(steps: dict[str, Step], results: set[Result]) -> Transition | None:
@@ -115,8 +116,8 @@ def dry_run(incident: Incident, action: Action, tools: Tools) -> Transition:
     )
 
 
-async def intend(incident: Incident, action: Action, tools: Tools) -> Transition | Wait:
-    """Claim, look, and write the intent that carries the send."""
+async def intend(incident: Incident, action: Action, tools: Tools, *, looked: float) -> Transition | Wait:
+    """Claim, look, and write the intent that carries the send. `looked` is when the gate did, seconds since boot."""
     target = await declared(incident, action, tools)
     if target is None:
         return drifted(f"target {action.target.name} is gone")
@@ -138,6 +139,9 @@ async def intend(incident: Incident, action: Action, tools: Tools) -> Transition
         return drifted(f"function {claimed.spec.function_compute.function} changed since the plan was proposed")
     # The window opens before the intent's write is sent: however long that write takes counts against it.
     window_opened = tools.clock.boottime()
+    if window_opened - looked > tools.settings.actions.dispatch_window:
+        # Stopped since the gate, or slow: approvals may have run out or been overruled meanwhile, which no fence shows.
+        return Wait(0.0, message="what the gate saw is too old by now; looking again")
     assert incident.status.plan is not None
     step = Step(
         revision=incident.status.plan.revision,

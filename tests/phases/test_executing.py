@@ -124,10 +124,23 @@ async def test_every_intent_has_an_id_of_its_own() -> None:
 async def test_the_window_opens_after_the_last_look_and_before_the_write() -> None:
     """However long the write takes counts against the window; how long the looks took does not."""
     world, incident = executing_world()
-    world.cluster.before("claim", lambda: world.time.forward(100))
+    world.cluster.before("claim", lambda: world.time.forward(10))
     decision = await decided(world, incident)
     assert isinstance(decision.then, Send)
-    assert decision.then.window_opened == 1100.0
+    assert decision.then.window_opened == 1010.0
+
+
+@pytest.mark.parametrize(
+    ("passed", "goes_on"), [(14.0, True), (15.0, True), (15.5, False)], ids=["below", "at", "above"]
+)
+async def test_what_the_gate_saw_long_ago_is_not_acted_on(passed: float, goes_on: bool) -> None:
+    """A process that is stopped right after the gate must not act on approvals that ran out while it was."""
+    world, incident = executing_world()
+    world.cluster.before("claim", lambda: world.time.forward(passed))
+    decision = await executing.reconcile(incident, world.tools())
+    assert isinstance(decision, Transition) is goes_on
+    if not goes_on:
+        assert decision == Wait(0.0, message="what the gate saw is too old by now; looking again")
 
 
 async def test_a_dry_run_sends_nothing_and_says_so() -> None:

@@ -82,6 +82,7 @@ class Answer(StrEnum):
     REJECTED = "rejected"
     LOST_BEFORE = "lost before it was applied"
     LOST_AFTER = "lost after it was applied"
+    LATE = "lost, and still under way"
 
 
 @dataclass
@@ -96,6 +97,7 @@ class Function:
     dark: bool = False
     sends: list[str] = field(default_factory=list)
     landed: list[str] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
     looks: int = 0
 
     @property
@@ -109,7 +111,9 @@ class Function:
         self.sends.append(intent)
         if self.answer is Answer.REJECTED:
             return Sent.REJECTED
-        if self.answer is Answer.LOST_BEFORE:
+        if self.answer is Answer.LATE:
+            self.under_way.append(intent)
+        if self.answer in {Answer.LOST_BEFORE, Answer.LATE}:
             return Sent.AMBIGUOUS
         self.land(intent)
         return Sent.ACCEPTED if self.answer is Answer.ACCEPTED else Sent.AMBIGUOUS
@@ -345,12 +349,12 @@ class World:
     def say(self, *approvals: IncidentApproval) -> None:
         """Store people's decisions."""
         for each in approvals:
-            self.approvals[each.metadata.uid] = each
+            self.approvals[each.metadata.uid] = versioned(each, next(self._versions))
 
     def find(self, *findings: IncidentReconciliation) -> None:
         """Store people's findings."""
         for each in findings:
-            self.reconciliations[each.metadata.uid] = each
+            self.reconciliations[each.metadata.uid] = versioned(each, next(self._versions))
 
     def declare(self, *targets: RemediationTarget) -> RemediationTarget:
         """Store targets with a new resourceVersion; returns the last."""

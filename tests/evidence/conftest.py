@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from kubernetes_asyncio.client import ApiClient, Configuration
 
 from praxis.controlplane import ControlPlane
 from praxis.evidence.contract import Scope
@@ -75,6 +76,13 @@ async def kube(reader_kubeconfig: Path) -> AsyncIterator[Kube]:
     """A connection with the evidence role."""
     async with await Kube.connect(reader_kubeconfig) as connected:
         yield connected
+
+
+@pytest.fixture
+async def no_cluster() -> AsyncIterator[ReadOnlyKube]:
+    """A reader of an API server that is not there, for tools that need none."""
+    async with Kube(ApiClient(Configuration(host="https://127.0.0.1:1")), request_timeout=2) as nowhere:
+        yield ReadOnlyKube(nowhere)
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from kubernetes_asyncio.client import ApiClient, Configuration
 
 from praxis.controlplane import ControlPlane
 from praxis.errors import Refused, RetryLater
@@ -83,13 +82,12 @@ async def test_long_lists_are_read_page_by_page_up_to_a_bound(
     assert listing.partial is (count > read)
 
 
-async def test_an_unreachable_api_server_is_an_outage() -> None:
+async def test_an_unreachable_api_server_is_an_outage(no_cluster: ReadOnlyKube) -> None:
     """Raised as such here, an observation to the model."""
-    async with Kube(ApiClient(Configuration(host="https://127.0.0.1:1")), request_timeout=2) as nowhere:
-        scope = Scope(incident=builders.incident(Phase.TRIAGED), targets=())
-        with pytest.raises(RetryLater):
-            await ReadOnlyKube(nowhere).list(scope, "pods")
-        seen = await EvidenceToolbox(kube=ReadOnlyKube(nowhere)).call(scope, "list_pods", "{}")
+    scope = Scope(incident=builders.incident(Phase.TRIAGED), targets=())
+    with pytest.raises(RetryLater):
+        await no_cluster.list(scope, "pods")
+    seen = await EvidenceToolbox(kube=no_cluster).call(scope, "list_pods", "{}")
     assert seen.excerpt.startswith("error: GET /api/v1/namespaces/shop/pods: ")
 
 

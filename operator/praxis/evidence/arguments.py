@@ -31,9 +31,9 @@ class Arguments(BaseModel):
 
     @classmethod
     def schema_for_model(cls) -> dict[str, Any]:
-        """The JSON Schema, without the titles that pydantic adds."""
+        """The JSON Schema, without the titles and the class's docstring that pydantic adds."""
         schema: dict[str, Any] = _untitled({"properties": {}, **cls.model_json_schema()})
-        return schema
+        return {key: held for key, held in schema.items() if key != "description"}
 
     def asked(self) -> str:
         """What was asked, in a line: the arguments that were given, in the order of the schema."""

@@ -133,6 +133,7 @@ async def operator(
                 handlers=handlers,
                 state=state,
                 identity=writer,
+                stop=stop,
             ),
             name="praxis-operator",
         )
@@ -158,6 +159,7 @@ async def supervise(
     handlers: kopf.OperatorRegistry,
     state: State,
     identity: str,
+    stop: asyncio.Event,
 ) -> None:
     """Everything that runs side by side; the first that ends unexpectedly ends them all."""
     await installation(cluster, state)
@@ -172,13 +174,18 @@ async def supervise(
         metrics.leading.set(0)
         await queue.pause(True)
 
+    async def watching_until(stop: asyncio.Event) -> None:
+        # kopf takes SIGTERM and SIGINT for itself once it runs: that it returns is how we learn of them.
+        await watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet)
+        stop.set()
+
     async def ready() -> None:
         await watching.wait()
         state.waiting_for = None
 
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet))
+            group.create_task(watching_until(stop))
             group.create_task(ready())
             group.create_task(resync(queue, incidents, settings.resync_interval))
             group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))

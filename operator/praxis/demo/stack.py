@@ -72,7 +72,7 @@ class Service:
             account_id=ACCOUNT,
             environment={"LOG_LEVEL": "info"},
             instances=self.instances,
-            drain_seconds=0.5,
+            drain_seconds=2.5,
             start_seconds=1.2,
         )
 

@@ -1,0 +1,401 @@
+"""Two operators, two incidents, one function, and everything that can happen to them, in any order.
+
+After every step the invariants of the design hold: one door, the approved plan, intent before dispatch, one send at
+most, three outcomes, one holder, a trail that only grows. The API server's own rules are not asked to help, but for the
+three that look at alerts which were merged a moment ago (see `processes.Api`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from praxis.api.approval import Decision, IncidentApproval
+from praxis.api.incident import Incident, Result, Step
+from praxis.api.plan import ActionType
+from praxis.api.reasons import ConditionType
+from praxis.api.target import RemediationTarget
+from praxis.clock import parse_rfc3339, rfc3339
+from praxis.digest import first_broken
+from praxis.machine import TERMINAL, Phase, allows
+from praxis.settings import OperatorSettings
+from tests import builders
+from tests.phases.processes import Api, Fate, Process
+from tests.phases.world import GUARD, Answer, World, renamed
+
+NAMES = ("inc-1", "inc-2")
+PEOPLE = ("alice", "bob", "carol")
+STALE_AFTER = 2 * OperatorSettings().actions.dispatch_window
+"""Seconds: what the gate saw may be a window old when the intent's window opens, and that one may run out."""
+
+incidents = st.sampled_from(NAMES)
+which = st.integers(0, 1)
+
+
+class Operators(RuleBasedStateMachine):
+    """The rules are what may happen; `wrong` collects what must not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.world = World()
+        self.world.on_send = self.sent
+        self.api = Api(self.world, self.written)
+        self.wrong: list[str] = []
+        self.sends: Counter[tuple[str, int, str]] = Counter()
+        self.concluded: dict[str, Result] = {}
+        self.guards_changed = self.world.time.wall - timedelta(days=1)
+        self.born = 0
+        self.said = 0
+        self.processes = [self.process(timedelta(0)), self.process(timedelta(minutes=7))]
+
+    def process(self, off: timedelta) -> Process:
+        """A new one, with a name that no other ever had."""
+        self.born += 1
+
+        async def made() -> Process:
+            return Process(f"writer-{self.born}", self.world, self.api, self.loop, off=off)
+
+        return self.loop.run_until_complete(made())
+
+    def teardown(self) -> None:
+        """Everything ends."""
+        for each in self.processes:
+            each.kill()
+        self.loop.run_until_complete(self.loop.shutdown_default_executor())
+        self.loop.close()
+
+    def incident(self, name: str) -> Incident:
+        """As stored."""
+        return self.world.incidents[(builders.NAMESPACE, name)]
+
+    @initialize(
+        dry=st.booleans(),
+        people=st.sampled_from([("alice",), ("alice", "bob")]),
+        approved=st.integers(0, 2),
+        answer=st.sampled_from(Answer),
+    )
+    def begin(self, dry: bool, people: tuple[str, ...], approved: int, answer: Answer) -> None:
+        """Both have a plan of a restart, one of them with a dry run before it; some are approved already."""
+        self.world.function.answer = answer
+        restart, config = builders.action(), builders.action(ActionType.UPDATE_CONFIG)
+        self.world.declare(builders.target())
+        for number, name in enumerate(NAMES):
+            actions = [config, restart] if dry and number else [restart]
+            self.world.keep(
+                builders.incident(
+                    Phase.AWAITING_APPROVAL,
+                    name=name,
+                    uid=f"uid-{name}",
+                    approvers=people,
+                    draft=lambda actions=actions, **given: builders.plan(actions=actions, **given),
+                )
+            )
+            if number < approved:
+                self.approve(name, 60)
+                self.work(0, name, 1)
+
+    # What operators do
+
+    @rule(which=which, name=incidents)
+    def look(self, which: int, name: str) -> None:
+        """An operator that has nothing to do begins to look at an incident."""
+        if not self.processes[which].busy:
+            self.processes[which].start(name)
+
+    @rule(which=which)
+    def advance(self, which: int) -> None:
+        """An operator gets one step further."""
+        if self.processes[which].busy:
+            self.processes[which].advance()
+
+    @rule(which=which)
+    def finish(self, which: int) -> None:
+        """An operator gets to the end of its look."""
+        if self.processes[which].busy:
+            self.processes[which].finish()
+
+    @rule(which=which, name=incidents, looks=st.integers(1, 4))
+    def work(self, which: int, name: str, looks: int) -> None:
+        """An operator works undisturbed."""
+        for _ in range(looks):
+            self.look(which, name)
+            self.finish(which)
+
+    @rule(which=which, name=incidents, steps=st.integers(1, 9))
+    def work_up_to(self, which: int, name: str, steps: int) -> None:
+        """An operator gets somewhere, and is stopped there."""
+        self.look(which, name)
+        for _ in range(steps):
+            self.advance(which)
+
+    @rule(which=which, name=incidents)
+    def take_over(self, which: int, name: str) -> None:
+        """An operator waits until the writer of an intent can no longer send, and settles it."""
+        self.work(which, name, 1)
+        self.time_passes(26)
+        self.work(which, name, 2)
+
+    @rule(which=which)
+    def crash(self, which: int) -> None:
+        """An operator is killed where it stands; another process takes its place."""
+        self.processes[which].kill()
+        self.processes[which] = self.process(timedelta(minutes=7 * (self.born % 5 - 2)))
+
+    @rule(which=which, fate=st.sampled_from(Fate))
+    def answer_of_next_write(self, which: int, fate: Fate) -> None:
+        """The next status write is answered, or not."""
+        self.processes[which].fate = fate
+
+    @precondition(lambda self: self.api.late)
+    @rule()
+    def late_write_lands(self) -> None:
+        """A write that was given up arrives."""
+        self.api.land_late()
+
+    # What people, alerts and time do
+
+    @rule(name=incidents, by=st.sampled_from(PEOPLE), decision=st.sampled_from(Decision), stale=st.booleans())
+    def decide(self, name: str, by: str, decision: Decision, stale: bool) -> None:
+        """Somebody decides on the plan, or on another."""
+        self.say(name, by, decision, minutes=60, **({"plan_digest": "sha256:" + "0" * 64} if stale else {}))
+
+    @rule(name=incidents, minutes=st.sampled_from([0.5, 60, 600]))
+    def approve(self, name: str, minutes: float) -> None:
+        """Enough people approve the plan."""
+        for by in ("alice", "bob"):
+            self.say(name, by, Decision.APPROVE, minutes=minutes)
+
+    def say(self, name: str, by: str, decision: Decision, *, minutes: float, **changes: Any) -> None:
+        """An approval as the API server stores it."""
+        self.said += 1
+        now = self.world.time.wall
+        self.world.say(
+            builders.approval(
+                by,
+                of=self.incident(name),
+                decision=decision,
+                name=f"approval-{self.said}",
+                created=now,
+                expires=now + timedelta(minutes=minutes),
+                **changes,
+            )
+        )
+
+    def withdraw(self, name: str) -> None:
+        """Somebody deletes the approvals of an incident."""
+        for uid, each in list(self.world.approvals.items()):
+            if each.spec.incident_ref.name == name:
+                del self.world.approvals[uid]
+
+    @rule(name=incidents, firing=st.booleans())
+    def alert(self, name: str, firing: bool) -> None:
+        """The gateway merges a notification; an episode that has ended takes no more firing ones."""
+        incident = self.incident(name)
+        if incident.status.phase in TERMINAL:
+            return
+        alerts = [builders.alert(firing=firing)]
+        generation = incident.metadata.generation + 1
+        self.world.keep(
+            incident.replace(
+                spec=incident.spec.replace(alerts=alerts), metadata=incident.metadata.replace(generation=generation)
+            )
+        )
+
+    @rule(answer=st.sampled_from(Answer), rotates=st.booleans())
+    def function_behaves(self, answer: Answer, rotates: bool) -> None:
+        """What becomes of the next request."""
+        self.world.function.answer, self.world.function.rotates = answer, rotates
+
+    def function_goes_dark(self) -> None:
+        """The service stops answering, or answers again."""
+        self.world.function.dark = not self.world.function.dark
+
+    def function_drifts(self) -> None:
+        """Somebody changes the function."""
+        self.world.function.config += "."
+
+    @precondition(lambda self: self.world.function.under_way)
+    @rule()
+    def late_request_lands(self) -> None:
+        """A request that timed out takes effect."""
+        self.land(self.world.function.under_way.pop(0))
+
+    def target_is_declared_anew(self) -> None:
+        """An admin replaces the target, which the policy lets nobody do while it is held."""
+        (target,) = self.world.targets.values()
+        if target.status.holder is None:
+            self.said += 1
+            self.world.targets.clear()
+            self.world.declare(renamed(builders.target(), uid=f"uid-target-{self.said}"))
+
+    def policies_change(self) -> None:
+        """A policy is replaced by one that says the same."""
+        self.world.guards = [GUARD.replace(generation=self.world.guards[0].generation + 1)]
+        self.guards_changed = self.world.time.wall
+
+    @rule(kind=st.sampled_from(["withdraw", "dark", "drift", "declare", "policies"]), name=incidents)
+    def trouble(self, kind: str, name: str) -> None:
+        """What comes seldom."""
+        {
+            "withdraw": lambda: self.withdraw(name),
+            "dark": self.function_goes_dark,
+            "drift": self.function_drifts,
+            "declare": self.target_is_declared_anew,
+            "policies": self.policies_change,
+        }[kind]()
+
+    @rule(seconds=st.sampled_from([1, 14, 16, 26, 40, 400, 4000]))
+    def time_passes(self, seconds: int) -> None:
+        """For everybody."""
+        self.world.time.forward(seconds)
+
+    @rule(name=incidents)
+    def person_reconciles(self, name: str) -> None:
+        """Somebody says what happened."""
+        incident = self.incident(name)
+        unknown = [step for step in incident.status.steps if step.outcome and step.outcome.result is Result.UNKNOWN]
+        if incident.status.phase is Phase.RECONCILIATION_REQUIRED and unknown and unknown[-1].intent:
+            self.said += 1
+            self.world.find(
+                builders.reconciliation(
+                    "alice", of=incident, name=f"finding-{self.said}", intent_id=unknown[-1].intent.id
+                )
+            )
+
+    # What must not happen
+
+    @invariant()
+    def nothing_is_wrong(self) -> None:
+        """None of what is checked at each write and each send."""
+        assert self.wrong == []
+
+    def expect(self, holds: bool, what: str) -> None:
+        """Note what does not hold."""
+        if not holds:
+            self.wrong.append(what)
+
+    def written(self, before: Incident, after: Incident) -> None:
+        """A status was stored."""
+        old, new = before.status, after.status
+        self.expect(allows(old.phase, new.phase), f"{old.phase} to {new.phase}")
+        self.expect(list(new.trail[: len(old.trail)]) == list(old.trail), "the trail was rewritten")
+        self.expect(first_broken(after.metadata.uid, new.dump()["trail"]) is None, "the trail is broken")
+        self.expect(sum(step.open for step in new.steps) <= 1, "two open intents")
+        self.expect(new.phase is Phase.EXECUTING or new.open_step is None, f"an open intent in {new.phase}")
+        for index, step in enumerate(old.steps):
+            self.step_stays(step, new.steps[index] if index < len(new.steps) else None)
+        for step in new.steps:
+            if step.intent is not None and step.outcome is not None and step.intent.id not in self.concluded:
+                self.outcome_stored(step)
+        if new.phase is Phase.EXECUTING and old.phase is not Phase.EXECUTING:
+            self.door_opened(after)
+
+    def step_stays(self, before: Step, after: Step | None) -> None:
+        """A step only ever gains its outcome."""
+        same = after is not None and (after.revision, after.action, after.intent) == (
+            before.revision,
+            before.action,
+            before.intent,
+        )
+        self.expect(same and (before.outcome is None or after == before), "a step changed")
+
+    def outcome_stored(self, step: Step) -> None:
+        """Applied is what really landed, NotApplied what never does."""
+        assert step.intent is not None
+        assert step.outcome is not None
+        landed = step.intent.id in self.world.function.landed
+        self.concluded[step.intent.id] = step.outcome.result
+        if step.outcome.result is Result.APPLIED:
+            self.expect(landed, "Applied, and nothing landed")
+        if step.outcome.result is Result.NOT_APPLIED:
+            self.expect(not landed, "NotApplied, and it landed")
+            self.expect(step.outcome.writer == step.intent.writer, "NotApplied by another process")
+
+    def door_opened(self, incident: Incident) -> None:
+        """Executing: by enough people, on this very plan."""
+        status = incident.status
+        assert status.plan is not None
+        people = {each.approver for each in status.approvals}
+        self.expect(len(people) >= (status.approvals_required or 1), "too few people")
+        self.expect(len(people) == len(status.approvals), "somebody counted twice")
+        digest = status.plan.recomputed(incident.metadata.uid)
+        self.expect(all(each.plan_digest == digest for each in status.approvals), "another plan was approved")
+
+    def land(self, intent: str) -> None:
+        """A request takes effect."""
+        self.world.function.land(intent)
+        self.expect(self.concluded.get(intent) is not Result.NOT_APPLIED, "NotApplied, and it landed later")
+
+    def sent(self, target: RemediationTarget, intent: str) -> None:
+        """A request leaves a process. Everything that makes it right is looked at where it is stored."""
+        sender = next((each for each in self.processes if each.sending), None)
+        owner = next(
+            (
+                (incident, step)
+                for incident in self.world.incidents.values()
+                for step in incident.status.steps
+                if step.intent is not None and step.intent.id == intent
+            ),
+            None,
+        )
+        if owner is None:
+            self.wrong.append("a send without a stored intent")
+            return
+        incident, step = owner
+        assert step.intent is not None
+        self.sends[(incident.metadata.uid, step.revision, step.action)] += 1
+        self.expect(max(self.sends.values()) == 1, "an action was sent twice")
+        self.expect(step.outcome is None, "a send after its outcome")
+        self.expect(sender is not None and step.intent.writer == sender.name, "a send by another process")
+        self.expect(sender is not None and intent in sender.acknowledged, "a send without the intent's 2xx")
+        held = self.world.targets[target.metadata.uid].status.holder
+        self.expect(held is not None and held.intent_id == intent, "a send by who does not hold the target")
+        self.expect(incident.status.phase is Phase.EXECUTING, f"a send in {incident.status.phase}")
+        for other in self.world.incidents.values():
+            self.expect(other is incident or not acting(other), "two incidents act on one function")
+        self.still_approved(incident)
+
+    def still_approved(self, incident: Incident) -> None:
+        """What the gate looks at held at most two windows ago."""
+        status, then = incident.status, self.world.time.wall - timedelta(seconds=STALE_AFTER)
+        assert status.plan is not None
+        digest = status.plan.recomputed(incident.metadata.uid)
+        self.expect(digest == status.plan.digest, "the plan is not what was approved")
+        for bound in status.approvals:
+            self.expect(parse_rfc3339(bound.expires_at) > then, "an approval had expired")
+        proposed = parse_rfc3339(status.phase_times[Phase.AWAITING_APPROVAL])
+        self.expect(not proposed < self.guards_changed < then, "the policies had changed")
+        self.expect(not any(self.objects(each, incident, then) for each in self.world.approvals.values()), "a no")
+
+    def objects(self, approval: IncidentApproval, incident: Incident, then: Any) -> bool:
+        """Whether somebody's no had stood for longer than a gate's look may be old."""
+        assert incident.status.plan is not None
+        return (
+            approval.spec.decision is not Decision.APPROVE
+            and approval.spec.incident_ref.uid == incident.metadata.uid
+            and approval.spec.plan_digest == incident.status.plan.digest
+            and parse_rfc3339(approval.metadata.creation_timestamp or rfc3339(self.world.time.wall)) < then
+            # In doubt on a clock that is hours ahead it does not count as an objection that is surely in time.
+            and parse_rfc3339(approval.spec.expires_at) > self.world.time.wall
+        )
+
+
+def acting(incident: Incident) -> bool:
+    """Whether its request may still be under way."""
+    if incident.status.phase is Phase.RECONCILIATION_REQUIRED:
+        condition = incident.status.condition(ConditionType.RECONCILED)
+        return condition is None or condition.status != "True"
+    return incident.status.open_step is not None
+
+
+TestOperators = Operators.TestCase
+TestOperators.settings = settings(
+    max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,4 +1,4 @@
-"""Operators and the gateway as processes of their own, on a control plane of their own: these tests kill and pause them."""
+"""Operators and the gateway as processes of their own, on a control plane of their own, to be killed and paused."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from praxis.controlplane import ControlPlane
 from praxis.demo.stack import QUICK, Service, Stack
 
@@ -22,9 +23,10 @@ SERVICES = tuple(Service(f"svc{number}") for number in range(12))
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The installation with gateway, emulator and model, without an operator: each test starts its own."""
     directory = tmp_path_factory.mktemp("house")
-    with ControlPlane.start() as plane, Stack.up(
-        plane, directory=directory, services=SERVICES, settings=SETTINGS
-    ) as stack:
+    with (
+        ControlPlane.start() as plane,
+        Stack.up(plane, directory=directory, services=SERVICES, settings=SETTINGS) as stack,
+    ):
         yield stack
 
 

@@ -12,9 +12,9 @@ from praxis.machine import Phase
 PATIENCE_SECONDS = 90.0
 
 
-def begin(stack: Stack, service: Service) -> Incident:
+def begin(stack: Stack, service: Service, *, suffix: str = "") -> Incident:
     """An incident that a person made, in AwaitingApproval."""
-    name = f"memory-{service.name}"
+    name = f"memory-{service.name}{suffix}"
     stack.apply(
         [
             {
@@ -22,7 +22,7 @@ def begin(stack: Stack, service: Service) -> Incident:
                 "kind": "Incident",
                 "metadata": {"name": name, "namespace": stack.namespace},
                 "spec": {
-                    "source": {"receiver": "kubectl", "groupKey": service.name, "authentication": "direct"},
+                    "source": {"receiver": "kubectl", "groupKey": name, "authentication": "direct"},
                     "summary": f"Memory of function {service.name} is at 97%",
                     "alerts": [alert(service, "firing")],
                 },

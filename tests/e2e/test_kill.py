@@ -6,12 +6,12 @@ import signal
 from collections.abc import Callable
 
 import pytest
+
 from praxis.api.incident import Incident, Result
 from praxis.demo.function_compute import Fault
 from praxis.demo.function_compute.faults import Kind
 from praxis.demo.stack import Service, Stack
 from praxis.machine import Phase
-
 from tests.e2e.life import PATIENCE_SECONDS, approve, begin, clear, reached
 
 pytestmark = [pytest.mark.e2e, pytest.mark.controlplane]

@@ -49,9 +49,12 @@ def parse_rfc3339(text: str) -> datetime:
     """The moment that an RFC 3339 string names.
 
     Raises:
-        ValueError: it is no RFC 3339 time, or has no offset from UTC.
+        ValueError: it is no RFC 3339 time, has no offset from UTC, or lies outside the years 1 to 9999.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC; write 2026-01-31T12:00:00Z")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is outside the years 1 to 9999 in UTC") from error

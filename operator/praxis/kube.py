@@ -27,6 +27,8 @@ Method = Literal["GET", "POST", "PATCH", "DELETE"]
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 REQUEST_TIMEOUT_SECONDS = 30.0
+JSON = "application/json"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
@@ -113,10 +115,15 @@ class Kube:
         """
         return await self._request("GET", path, query=query)
 
+    async def metadata(self, path: str, query: Mapping[str, str] | None = None) -> list[Document]:
+        """Read the metadata of the objects of a list, without what they hold. Raises as `get`."""
+        reply = await self._request("GET", path, query=query, accept=METADATA_LIST)
+        return [item["metadata"] for item in reply.document.get("items", [])]
+
     async def text(self, path: str, query: Mapping[str, str] | None = None, *, limit: int) -> tuple[str, bool]:
         """Read plain text, such as a log, up to `limit` bytes; also whether there was more. Raises as `get`."""
         try:
-            response = await self._call("GET", path, query, None, None, stream=True)
+            response = await self._call("GET", path, query, None, None, accept="*/*", stream=True)
             async with response:
                 data = await response.content.read(limit + 1)
                 while len(data) <= limit and (more := await response.content.read(limit + 1 - len(data))):
@@ -129,7 +136,7 @@ class Kube:
 
     async def create(self, path: str, document: Document, query: Mapping[str, str] | None = None) -> Reply:
         """Create an object. Raises as `get`, and AnswerLost when it may have been created all the same."""
-        return await self._request("POST", path, query=query, body=document, content_type="application/json")
+        return await self._request("POST", path, query=query, body=document, content_type=JSON)
 
     async def json_patch(self, path: str, operations: Sequence[Document]) -> Reply:
         """Apply a JSON patch. Raises as `create`."""
@@ -151,9 +158,10 @@ class Kube:
         query: Mapping[str, str] | None = None,
         body: Any = None,
         content_type: str | None = None,
+        accept: str = JSON,
     ) -> Reply:
         try:
-            response = await self._call(method, path, query, body, content_type, stream=False)
+            response = await self._call(method, path, query, body, content_type, accept=accept, stream=False)
         except ApiException as error:
             body = error.body.decode(errors="replace") if isinstance(error.body, bytes) else error.body
             raise _refusal(int(error.status or 0), str(body or error.reason), write=method != "GET") from error
@@ -178,9 +186,10 @@ class Kube:
         body: Any,
         content_type: str | None,
         *,
+        accept: str,
         stream: bool,
     ) -> Any:
-        headers = {"Accept": "*/*" if stream else "application/json", "User-Agent": self._api.user_agent}
+        headers = {"Accept": accept, "User-Agent": self._api.user_agent}
         if content_type:
             headers["Content-Type"] = content_type
         parameters = dict(query or {})

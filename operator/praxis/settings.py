@@ -17,6 +17,8 @@ from praxis.api.plan import Tier
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 Seconds = Annotated[float, Field(gt=0)]
+ReceiverName = Annotated[str, Field(max_length=32, pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
+"""The names of Incidents begin with it: a DNS label, short enough to leave room for a digest and an episode number."""
 QuorumOf = Annotated[int, Field(ge=1, le=bounds.APPROVALS)]
 
 
@@ -137,16 +139,37 @@ class GatewaySettings(BaseSettings):
 
     kubeconfig: Annotated[Path | None, Field(description="Else the pod's service account.")] = None
     namespace: Annotated[str, Field(description="Where Incidents are created; never taken from a label.")] = "default"
-    receiver: Annotated[str, Field(description="Name of this receiver in the Incident's source and name.")] = (
-        "alertmanager"
-    )
-    bearer_token_file: Annotated[Path | None, Field(description="Token that Alertmanager must send.")] = None
-    webhook_secret_file: Annotated[Path | None, Field(description="Standard Webhooks secret, whsec_….")] = None
+    receiver: Annotated[
+        ReceiverName, Field(description="Receiver of bearer notifications, in the Incident's source and name.")
+    ] = "alertmanager"
+    webhook_receiver: Annotated[
+        ReceiverName, Field(description="Receiver of signed notifications: no sender speaks for the other's alerts.")
+    ] = "webhook"
+    bearer_token_file: Annotated[
+        Path | None, Field(description="Token that Alertmanager must send; one a line while it is rotated.")
+    ] = None
+    webhook_secret_file: Annotated[
+        Path | None, Field(description="Standard Webhooks secret, whsec_…; one a line while it is rotated.")
+    ] = None
     body_limit: Annotated[int, Field(ge=1024, le=1024 * 1024, description="Largest body, bytes.")] = 256 * 1024
-    replay_window: Annotated[Seconds, Field(description="How far a signed timestamp may be off.")] = 300
+    replay_window: Annotated[
+        float,
+        Field(gt=0, le=300, description="How far a signed timestamp may be off, seconds; the standard allows 300."),
+    ] = 300
+    read_timeout: Annotated[
+        Seconds, Field(description="For a whole body to arrive, seconds; a slower one gets 503.")
+    ] = 10
     host: str = "0.0.0.0"  # noqa: S104  # Alertmanager calls from outside the pod
     port: Annotated[int, Field(ge=0, le=65535, description="0 takes a free port.")] = 8081
-    concurrency: Annotated[int, Field(ge=1, le=256, description="Notifications worked on at once; more get 503.")] = 32
+    concurrency: Annotated[
+        int, Field(ge=1, le=256, description="Notifications worked on at once at each address; more get 503.")
+    ] = 32
+
+    @model_validator(mode="after")
+    def _receivers_differ(self) -> GatewaySettings:
+        if self.receiver == self.webhook_receiver:
+            raise ValueError("receiver and webhook_receiver must differ: they keep the senders' alerts apart")
+        return self
 
 
 def is_loopback(url: str) -> bool:

@@ -12,8 +12,8 @@ import select
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FAKE_GO = Path(__file__).parent / "fake_go.py"
-SCRIPT_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "operator")}
 
 
 def executable(path: Path, text: str) -> Path:
@@ -48,11 +47,11 @@ def wait_for_end(pid: int) -> None:
 
 
 @contextmanager
-def script(text: str, *args: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+def script(text: str, *args: str) -> Iterator[subprocess.Popen[str]]:
     """A Python process of its own, with pipes; killed in the end if it still runs."""
     process = subprocess.Popen(
         [sys.executable, "-c", text, *args],
-        env={**SCRIPT_ENVIRONMENT, **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "operator")},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -159,10 +158,3 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
 def mode(path: Path) -> int:
     """The permission bits."""
     return stat.S_IMODE(path.stat().st_mode)
-
-
-def kill_all(pids: Sequence[int], number: int) -> None:
-    """Signal processes that this test started."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, number)

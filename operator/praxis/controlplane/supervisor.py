@@ -45,7 +45,10 @@ class Supervisor:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
+                # What could not be sent must not be kept, to fail again when the pipe is closed.
+                bufsize=0,
             )
+        self._directory = directory
         self._log = log.name
 
     @property
@@ -75,6 +78,8 @@ class Supervisor:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        # A supervisor that was stopped before it took notice of signals, or that was killed, could not do it.
+        shutil.rmtree(self._directory, ignore_errors=True)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
@@ -84,7 +89,6 @@ class Supervisor:
         assert self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
         except BrokenPipeError:
             answer = b""
         else:

@@ -206,6 +206,17 @@ async def test_events_come_newest_first(toolbox: EvidenceToolbox, namespace: Nam
     ]
 
 
+async def test_what_praxis_says_of_an_incident_is_no_evidence_for_it(
+    toolbox: EvidenceToolbox, namespace: Namespace, scope: Scope
+) -> None:
+    """Events about PRAXIS' own objects are left out: a diagnosis would cite itself."""
+    own = _event("e1", "incident-1", "2026-01-31T12:00:00.000000Z")
+    own["regarding"] = {"apiVersion": "praxis.kopachelli.dev/v1alpha1", "kind": "Incident", "name": "incident-1"}
+    namespace.create("/apis/events.k8s.io/v1", "events", own)
+
+    assert (await toolbox.call(scope, "list_events", "{}")).excerpt == "no events"
+
+
 async def test_events_of_one_object(toolbox: EvidenceToolbox, namespace: Namespace, scope: Scope) -> None:
     """Only those regarding it."""
     for name in ("a", "b"):

@@ -199,10 +199,11 @@ class Reconciler:
             self._metrics.concluded(step.outcome)
             if step.intent is not None:
                 proof = f" Proof: {step.outcome.proof}" if step.outcome.proof else ""
+                said = step.outcome.message.rstrip(".")
                 await self._events.record(
                     stored,
                     step.outcome.reason,
-                    f"{step.outcome.result}: {step.outcome.message}.{proof}",
+                    f"{step.outcome.result}: {said}.{proof}",
                     once_per=step.outcome.time,
                     action="Outcome",
                 )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from praxis.api.base import API_VERSION
@@ -123,7 +124,7 @@ class Story:
         def seen(incident: Incident) -> None:
             if self._phase.get(name) is not incident.status.phase:
                 self._phase[name] = incident.status.phase
-                self.screen.phase(incident.status.phase, incident.status.message or "")
+                self.screen.phase(incident.status.phase, incident.status.message or "the alert has arrived")
 
         incident = self.stack.wait(name, ended, timeout=PATIENCE_SECONDS, seen=seen)
         if not until(incident):
@@ -139,23 +140,39 @@ class Story:
     def refuse(self, incident: Incident) -> None:
         """The API server refuses what the invariants forbid, whoever asks."""
         self.screen.chapter("What the API server refuses")
+        namespace = self.stack.namespace
         operator = f"system:serviceaccount:{NAMES.namespace}:{NAMES.operator_account}"
-        mine = self.stack.identity(NAMES.operator_account)
+        self.refused_approval(
+            incident, operator, self.stack.identity(NAMES.operator_account), "the operator's own account"
+        )
+        robot = f"system:serviceaccount:{namespace}:robot"
+        self.stack.plane.create_service_account(namespace, "robot")
+        self.kubectl(
+            "create", "rolebinding", "robot-approver", "-n", namespace, "--clusterrole=praxis-approver",
+            f"--serviceaccount={namespace}:robot",
+        )  # fmt: skip
+        kubeconfig = self.stack.plane.service_account_kubeconfig(namespace, "robot")
+        self.refused_approval(incident, robot, kubeconfig, "a robot that was given the approver role")
+        jump = json.dumps({"status": {"phase": Phase.EXECUTING}})
         self.refused(
-            "an approval by the operator's own service account", operator, self.approval(incident, operator), mine
+            "a jump into Executing, by the cluster's admin",
+            "admin",
+            [
+                "patch",
+                "incident",
+                incident.metadata.name,
+                "-n",
+                namespace,
+                "--subresource=status",
+                "--type=merge",
+                f"-p={jump}",
+            ],
         )
-        jump = ["patch", "incident", incident.metadata.name, "-n", self.stack.namespace, "--subresource=status"]
-        change: dict[str, dict[str, str]] = {"status": {"phase": Phase.EXECUTING}}
-        self.refused_command(
-            "a jump into Executing by the cluster's admin", "admin", [*jump, "--type=merge", f"-p={json.dumps(change)}"]
-        )
-        change["status"]["head"] = "sha256:" + "0" * 64
-        self.refused_command(
-            "a jump into Executing by the operator, without any approval",
-            operator,
-            [*jump, "--type=merge", f"-p={json.dumps(change)}"],
-            kubeconfig=mine,
-        )
+
+    def refused_approval(self, incident: Incident, username: str, kubeconfig: Path, who: str) -> None:
+        """An approval by somebody who is not a person."""
+        manifest = self.approval(incident, username)
+        self.refused(f"an approval by {who}", username, ["create", "-f", "-"], kubeconfig=kubeconfig, stdin=manifest)
 
     def approval(self, incident: Incident, username: str) -> str:
         """An approval of the plan, as a manifest."""
@@ -175,12 +192,8 @@ class Story:
             }
         )
 
-    def refused(self, attempt: str, by: str, manifest: str, kubeconfig: Any) -> None:
-        """Try to create an object that must be refused."""
-        self.refused_command(attempt, by, ["create", "-f", "-"], kubeconfig=kubeconfig, stdin=manifest)
-
-    def refused_command(
-        self, attempt: str, by: str, command: list[str], *, kubeconfig: Any = None, stdin: str | None = None
+    def refused(
+        self, attempt: str, by: str, command: list[str], *, kubeconfig: Path | None = None, stdin: str | None = None
     ) -> None:
         """Run a command that the API server must refuse, and keep its words."""
         answer = self.stack.plane.kubectl(*command, kubeconfig=kubeconfig, stdin=stdin, check=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from praxis.api.base import GROUP
 from praxis.evidence.arguments import ListEvents, ListPods, ListWorkloads, PodLogs
 from praxis.evidence.contract import Scope
 from praxis.evidence.observation import Seen, one_line
@@ -32,11 +33,16 @@ KINDS: Final = {
 
 
 async def events(kube: ReadOnlyKube, scope: Scope, asked: ListEvents) -> Seen:
-    """The most recent events of the namespace, newest first."""
+    """The most recent events of the namespace, newest first; not PRAXIS' own: a diagnosis would cite itself."""
     query = {"fieldSelector": f"regarding.name={asked.object}"} if asked.object else None
     listing = await kube.list(scope, "events", query)
-    newest = sorted(listing.items, key=lambda each: (_event_time(each), _name(each)), reverse=True)
+    others = [each for each in listing.items if not _about_praxis(each)]
+    newest = sorted(others, key=lambda each: (_event_time(each), _name(each)), reverse=True)
     return _bounded([_event(each) for each in newest], asked.limit, partial=listing.partial, nothing="no events")
+
+
+def _about_praxis(event: Document) -> bool:
+    return str((event.get("regarding") or {}).get("apiVersion", "")).startswith(f"{GROUP}/")
 
 
 async def pods(kube: ReadOnlyKube, scope: Scope, asked: ListPods) -> Seen:

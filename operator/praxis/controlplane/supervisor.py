@@ -116,11 +116,10 @@ class _Owner:
         try:
             while True:
                 ready, _, _ = select.select(sources, [], [])
-                if wakeup in ready:
-                    if signal.SIGTERM in os.read(wakeup, 4096):
-                        return
-                    for server in self._servers:
-                        server.poll()
+                if wakeup in ready and signal.SIGTERM in os.read(wakeup, 4096):
+                    return
+                for server in self._servers:
+                    server.poll()
                 if sys.stdin.fileno() in ready:
                     chunk = os.read(sys.stdin.fileno(), 65536)
                     if not chunk and not self._detached:

@@ -25,8 +25,8 @@ check: $(STAMP) ## Lint, types, import contracts, generated files.
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/praxis render all --check
 
-crds: $(STAMP) ## Render crds/, manifests/ and the README's diagram from the code.
-	$(BIN)/praxis render all --output .
+crds: $(STAMP) ## Render crds/, manifests/, the README diagram and docs/configuration.md from the code.
+	$(BIN)/praxis render all
 
 format: $(STAMP) ## Format the code and fix what can be fixed.
 	$(BIN)/ruff format operator tests hack

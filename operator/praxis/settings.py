@@ -27,9 +27,9 @@ class Quorum(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    safe: QuorumOf = 1
-    caution: QuorumOf = 1
-    dangerous: QuorumOf = 2
+    safe: Annotated[QuorumOf, Field(description="Distinct people for a plan of tier safe.")] = 1
+    caution: Annotated[QuorumOf, Field(description="Distinct people for a plan of tier caution.")] = 1
+    dangerous: Annotated[QuorumOf, Field(description="Distinct people for a plan of tier dangerous.")] = 2
 
     def of(self, tier: Tier) -> int:
         """The number for a tier."""
@@ -68,13 +68,13 @@ class Deadlines(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    new: Seconds = 300
-    triaged: Seconds = 900
-    investigated: Seconds = 600
+    new: Annotated[Seconds, Field(description="For the classification.")] = 300
+    triaged: Annotated[Seconds, Field(description="For evidence and diagnosis.")] = 900
+    investigated: Annotated[Seconds, Field(description="For the plan.")] = 600
     awaiting_approval: Annotated[Seconds, Field(description="Then the incident is closed as ApprovalExpired.")] = (
         24 * 3600
     )
-    executing: Seconds = 1800
+    executing: Annotated[Seconds, Field(description="For all actions and their verification.")] = 1800
     observing: Annotated[Seconds, Field(description="Then the remediation counts as not effective.")] = 1800
 
 
@@ -83,7 +83,9 @@ class ActionSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    credentials_dir: Path = Path("/var/run/praxis/credentials")
+    credentials_dir: Annotated[Path, Field(description="Where the targets' credentials files are mounted.")] = Path(
+        "/var/run/praxis/credentials"
+    )
     dispatch_window: Annotated[Seconds, Field(description="From before the intent's write to the send.")] = 15
     request_timeout: Annotated[Seconds, Field(description="For one request to the service.")] = 10
     verify_deadline: Annotated[Seconds, Field(description="For the proof; past it the outcome is Unknown.")] = 300
@@ -103,8 +105,8 @@ class OperatorSettings(BaseSettings):
     installation_namespace: Annotated[str, Field(description="Where operator and gateway are installed.")] = (
         "praxis-system"
     )
-    operator_account: str = "praxis-operator"
-    gateway_account: str = "praxis-gateway"
+    operator_account: Annotated[str, Field(description="The operator's service account.")] = "praxis-operator"
+    gateway_account: Annotated[str, Field(description="The gateway's service account.")] = "praxis-gateway"
     models: ModelSettings = ModelSettings()
     quorum: Quorum = Quorum()
     deadlines: Deadlines = Deadlines()
@@ -118,7 +120,7 @@ class OperatorSettings(BaseSettings):
     resync_interval: Annotated[Seconds, Field(description="Everything is looked at again this often.")] = 60
     lease_duration: Annotated[int, Field(ge=3, description="Seconds after which another replica may take over.")] = 15
     lease_renew: Annotated[Seconds, Field(description="Seconds between two renewals.")] = 5
-    http_host: str = "0.0.0.0"  # noqa: S104  # probes and scrapes come from outside the pod
+    http_host: Annotated[str, Field(description="Address of the probes and metrics.")] = "0.0.0.0"  # noqa: S104  # outside the pod
     http_port: Annotated[
         int, Field(ge=0, le=65535, description="/healthz, /readyz, /metrics; 0 takes a free port.")
     ] = 8080
@@ -159,7 +161,7 @@ class GatewaySettings(BaseSettings):
     read_timeout: Annotated[
         Seconds, Field(description="For a whole body to arrive, seconds; a slower one gets 503.")
     ] = 10
-    host: str = "0.0.0.0"  # noqa: S104  # Alertmanager calls from outside the pod
+    host: Annotated[str, Field(description="Address to listen on.")] = "0.0.0.0"  # noqa: S104  # outside the pod
     port: Annotated[int, Field(ge=0, le=65535, description="0 takes a free port.")] = 8081
     concurrency: Annotated[
         int, Field(ge=1, le=256, description="Notifications worked on at once at each address; more get 503.")

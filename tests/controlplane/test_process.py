@@ -40,6 +40,7 @@ def test_a_process_that_ended_is_not_alive(bystander: subprocess.Popen[bytes]) -
     os.waitid(os.P_PID, bystander.pid, os.WEXITED | os.WNOWAIT)
     assert not identity.alive
     assert ProcessIdentity.of(bystander.pid) is None
+    assert ProcessIdentity.of_child(bystander.pid) == identity
     bystander.wait()
     assert not identity.alive
     identity.end(0)

@@ -23,12 +23,22 @@ class ProcessIdentity:
     def of(cls, pid: int) -> ProcessIdentity | None:
         """The process that has this number now; None when there is none, or when it ended and is only not reaped."""
         try:
-            stat = Path(f"/proc/{pid}/stat").read_text()
+            state, identity = cls._read(pid)
         except (FileNotFoundError, ProcessLookupError):
             return None
+        return None if state in "ZX" else identity
+
+    @classmethod
+    def of_child(cls, pid: int) -> ProcessIdentity:
+        """A child of this process that was not waited for yet, which has its number even when it ended."""
+        return cls._read(pid)[1]
+
+    @classmethod
+    def _read(cls, pid: int) -> tuple[str, ProcessIdentity]:
+        stat = Path(f"/proc/{pid}/stat").read_text()
         # The name before it is in parentheses and may hold anything, spaces and parentheses too.
         state, *fields = stat.rpartition(")")[2].split()
-        return None if state in "ZX" else cls(pid, int(fields[18]), _boot())
+        return state, cls(pid, int(fields[18]), _boot())
 
     @property
     def alive(self) -> bool:

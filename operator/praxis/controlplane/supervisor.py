@@ -107,6 +107,7 @@ class _Owner:
         self._servers: list[subprocess.Popen[bytes]] = []
         self._detached = False
         self._libc = ctypes.CDLL(None)
+        self._pid = os.getpid()
 
     def serve(self) -> None:
         """Do as told until SIGTERM, or until the parent is gone."""
@@ -154,14 +155,12 @@ class _Owner:
         except OSError as error:
             return {"error": str(error)}
         self._servers.append(server)
-        identity = ProcessIdentity.of(server.pid)
-        return {"error": "it ended at once"} if identity is None else asdict(identity)
+        return asdict(ProcessIdentity.of_child(server.pid))
 
     def _die_together(self) -> None:
-        parent = os.getppid()
         self._libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        # The parent may have gone before the call above.
-        if os.getppid() != parent:
+        # The supervisor may have gone before the call above.
+        if os.getppid() != self._pid:
             os._exit(1)
 
     def _end(self) -> None:

@@ -353,6 +353,17 @@ def test_a_program_that_cannot_be_run_is_told(assets: Path, own_temporary_direct
     assert list(own_temporary_directory.iterdir()) == []
 
 
+def test_a_supervisor_that_cannot_be_started_leaves_nothing(
+    assets: Path, own_temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine out of processes, say: the system's error, and no directory."""
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+
+    with pytest.raises(FileNotFoundError):
+        ControlPlane.start()
+    assert list(own_temporary_directory.iterdir()) == []
+
+
 def test_too_long_a_temporary_directory_is_told(assets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linux bounds the paths of sockets; the error says what to change."""
     deep = tmp_path / ("d" * 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import tempfile
 import time
@@ -57,7 +58,11 @@ class ControlPlane(Access):
     @classmethod
     def start_in(cls, directory: Path, binaries: Binaries, timeout: float) -> Self:
         """A new one in this empty directory, which is removed when it stops; see `start`."""
-        supervisor = Supervisor(directory)
+        try:
+            supervisor = Supervisor(directory)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
         try:
             layout = Layout(directory)
             layout.create()

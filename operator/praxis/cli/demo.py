@@ -26,6 +26,7 @@ def command(yes: bool, report: Path | None, keep: bool) -> None:
     emulates Function Compute, and lets a scripted model reason (labelled as scripted: it is not Qwen). Exits with 0
     when all of it happened. Ctrl-C stops everything.
     """
+    from praxis.controlplane.errors import ControlPlaneError
     from praxis.demo.screen import Screen
     from praxis.demo.story import on_a_terminal
 
@@ -35,6 +36,8 @@ def command(yes: bool, report: Path | None, keep: bool) -> None:
     outcome: dict[str, Any] = {"ok": False, "incidents": [], "refusals": []}
     try:
         perform(Screen(console), outcome, ask=ask, keep=keep)
+    except ControlPlaneError as error:
+        raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         console.print("\nstopped; nothing is left running")
         sys.exit(130)

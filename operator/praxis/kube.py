@@ -118,7 +118,7 @@ class Kube:
     async def metadata(self, path: str, query: Mapping[str, str] | None = None) -> list[Document]:
         """Read the metadata of the objects of a list, without what they hold. Raises as `get`."""
         reply = await self._request("GET", path, query=query, accept=METADATA_LIST)
-        return [item["metadata"] for item in reply.document.get("items", [])]
+        return [item["metadata"] for item in reply.document.get("items") or []]
 
     async def text(self, path: str, query: Mapping[str, str] | None = None, *, limit: int) -> tuple[str, bool]:
         """Read plain text, such as a log, up to `limit` bytes; also whether there was more. Raises as `get`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -179,7 +180,7 @@ class Stack:
         token.write_text(WEBHOOK_TOKEN)
         gateway = self._start(
             "gateway",
-            [*PRAXIS, "gateway"],
+            [*PRAXIS, "gateway", "--port", "0"],
             PRAXIS_GATEWAY_KUBECONFIG=str(self.identity(NAMES.gateway_account)),
             PRAXIS_GATEWAY_NAMESPACE=self.namespace,
             PRAXIS_GATEWAY_BEARER_TOKEN_FILE=str(token),
@@ -226,8 +227,11 @@ class Stack:
             data=json.dumps(payload).encode(),
             headers={"Content-Type": "application/json", "Authorization": f"Bearer {WEBHOOK_TOKEN}"},
         )
-        with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
-            return response.status, json.load(response)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
+                return response.status, json.load(response)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
 
     def incident(self, name: str) -> Incident:
         """An incident, as the API server has it now."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
@@ -23,8 +24,6 @@ URL: Final = 1024
 ALERT_BYTES: Final = 8 * 1024
 PAIR_BYTES: Final = 8
 """Quotes, colon, comma and spaces around a name and its value."""
-WIDEST: Final = 6
-r"""Bytes of the widest character as it is stored: `<` becomes `\u003c`."""
 SHORTEST: Final = 16
 """A value that would be cut to fewer characters tells nothing and is left out."""
 ELLIPSIS: Final = "…"
@@ -74,5 +73,5 @@ def pairs(values: Mapping[str, str], *, first: Sequence[str], length: int, room:
 def _fitting(value: str, room: int) -> str | None:
     if stored_bytes(value) <= room:
         return value
-    length = (room - 2) // WIDEST
+    length = bisect_right(range(len(value)), room, key=lambda each: stored_bytes(cut(value, each))) - 1
     return cut(value, length) if length >= SHORTEST else None

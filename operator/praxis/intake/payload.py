@@ -44,6 +44,8 @@ SENTENCE: Final = 400
 """Longest description of what is wrong, characters."""
 ALERT_FRAME: Final = 256
 """Bytes of an alert beside its texts: field names, status and times."""
+OBJECT_ERRORS: Final = ("model_type", "dict_type")
+"""pydantic's words for them name classes of Python."""
 SEVERITIES: Final = ("critical", "page", "error", "high", "warning", "medium", "low", "info", "none")
 """Usual words from the most urgent on; a group whose alerts differ has that of its most urgent one."""
 
@@ -51,6 +53,12 @@ SEVERITIES: Final = ("critical", "page", "error", "high", "warning", "medium", "
 def _whole(text: str) -> str:
     if any("\ud800" <= each <= "\udfff" for each in text):
         raise ValueError("half of a surrogate pair is no character")
+    return text
+
+
+def _named(text: str) -> str:
+    if not text:
+        raise ValueError("empty: it must tell this group from others")
     return text
 
 
@@ -85,7 +93,7 @@ class _WireAlert(_Wire):
 
 class _WireNotification(_Wire):
     version: Literal["4"] = "4"
-    groupKey: Annotated[String, Field(min_length=1)]  # noqa: N815
+    groupKey: Annotated[String, AfterValidator(_named)]  # noqa: N815
     truncatedAlerts: Annotated[int, Field(ge=0, le=TRUNCATED)] = 0  # noqa: N815
     groupLabels: Pairs | None = None  # noqa: N815
     commonLabels: Pairs | None = None  # noqa: N815
@@ -224,7 +232,8 @@ def _sentence(error: ValidationError) -> str:
     first, *others = error.errors(include_url=False, include_context=False, include_input=False)
     if not first["loc"]:
         return "the body is not a JSON object"
-    text = f"{_place(first['loc'])}: {first['msg'].removeprefix('Value error, ')}"
+    fault = "Input should be an object" if first["type"] in OBJECT_ERRORS else first["msg"]
+    text = f"{_place(first['loc'])}: {fault.removeprefix('Value error, ')}"
     return cut(text + (f" (and {len(others)} more)" if others else ""), SENTENCE)
 
 

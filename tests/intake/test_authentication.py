@@ -23,13 +23,13 @@ BODY = b'{"groupKey": "g"}'
 
 
 def signed_headers(
-    key: bytes = KEY, *, at: float | None = None, body: bytes = BODY, id: str = "msg_1"
-) -> dict[str, str]:  # noqa: A002
+    key: bytes = KEY, *, at: float | None = None, body: bytes = BODY, sent_as: str = "msg_1"
+) -> dict[str, str]:
     """Headers as the Standard Webhooks specification makes them, without the library that checks them."""
     stamp = str(int(at if at is not None else datetime.now(UTC).timestamp()))
-    mac = hmac.new(key, f"{id}.{stamp}.".encode() + body, hashlib.sha256).digest()
+    mac = hmac.new(key, f"{sent_as}.{stamp}.".encode() + body, hashlib.sha256).digest()
     return {
-        "webhook-id": id,
+        "webhook-id": sent_as,
         "webhook-timestamp": stamp,
         "webhook-signature": "v1," + base64.b64encode(mac).decode(),
     }
@@ -72,7 +72,7 @@ def _signed(directory: Path, text: str, window: float = 300) -> Signed:
         ("Bearer tökén", False),
     ],
 )
-def test_bearer(token_file: Path, header: str, admitted: bool) -> None:  # noqa: FBT001
+def test_bearer(token_file: Path, header: str, admitted: bool) -> None:
     """Exactly the token in the file admits."""
     assert Bearer(token_file).admits({"Authorization": header}) is admitted
     assert Bearer(token_file).admits({}) is False
@@ -120,12 +120,12 @@ def test_signature(signed: Signed) -> None:
 def test_vector_of_the_specification(tmp_path: Path) -> None:
     """The test vector of the Standard Webhooks reference libraries has this signature."""
     key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-    headers = signed_headers(key, at=1614265330, body=b'{"test": 2432232314}', id="msg_p5jXN8AQM9LWM0D4loKWxJek")
+    headers = signed_headers(key, at=1614265330, body=b'{"test": 2432232314}', sent_as="msg_p5jXN8AQM9LWM0D4loKWxJek")
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 @pytest.mark.parametrize(("off", "admitted"), [(-290, True), (290, True), (-310, False), (310, False)])
-def test_replay_window(signed: Signed, off: int, admitted: bool) -> None:  # noqa: FBT001
+def test_replay_window(signed: Signed, off: int, admitted: bool) -> None:
     """A timestamp more than five minutes off is refused, before and after the body is read."""
     headers = signed_headers(at=datetime.now(UTC).timestamp() + off)
     assert signed.admits(headers) is admitted
@@ -148,25 +148,28 @@ def test_absent_headers(signed: Signed, absent: str) -> None:
     assert not signed.vouches(headers, BODY)
 
 
-@pytest.mark.parametrize("stamp", ["", "yesterday", "nan", "inf", "-inf", "1e400", "0x10", "١"])
+@pytest.mark.parametrize("stamp", ["", "yesterday", "nan", "inf", "-inf", "1e400", "0x10"])
 def test_malformed_timestamps(signed: Signed, stamp: str) -> None:
     """What is no time is refused."""
     assert not signed.admits(signed_headers() | {"webhook-timestamp": stamp})
 
 
 @pytest.mark.parametrize(("length", "admitted"), [(0, False), (1, True), (256, True), (257, False)])
-def test_length_of_an_id(signed: Signed, length: int, admitted: bool) -> None:  # noqa: FBT001
+def test_length_of_an_id(signed: Signed, length: int, admitted: bool) -> None:
     """An id is remembered, so it has a bound."""
-    assert signed.admits(signed_headers(id="i" * length)) is admitted
+    assert signed.admits(signed_headers(sent_as="i" * length)) is admitted
 
 
-@given(st.text(), st.binary(max_size=50))
-def test_any_signature(signature: str, body: bytes) -> None:
+@pytest.fixture(scope="session")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Signed:
+    """A check of signatures whose file stays for all examples of a test."""
+    return _signed(tmp_path_factory.mktemp("secrets"), SECRET)
+
+
+@given(signature=st.text(), body=st.binary(max_size=50))
+def test_any_signature(kept: Signed, signature: str, body: bytes) -> None:
     """A header that is no signature, and a body that is no text, are refused without an error."""
-    path = Path("/dev/stdin")
-    check = Signed(path, replay_window=300, clock=SystemClock())
-    check._file = type("Lines", (), {"lines": lambda _: [SECRET], "path": path})()  # type: ignore[assignment]
-    assert not check.vouches(signed_headers() | {"webhook-signature": signature}, body)
+    assert not kept.vouches(signed_headers() | {"webhook-signature": signature}, body)
 
 
 def test_body_that_is_not_utf8(signed: Signed) -> None:
@@ -187,7 +190,7 @@ def test_secret_rotation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("size", "taken"), [(23, False), (24, True), (64, True)])
-def test_length_of_a_secret(tmp_path: Path, size: int, taken: bool) -> None:  # noqa: FBT001
+def test_length_of_a_secret(tmp_path: Path, size: int, taken: bool) -> None:
     """A secret of less than 24 bytes is refused, as the standard says."""
     check = _signed(tmp_path, "whsec_" + base64.b64encode(b"k" * size).decode().rstrip("="))
     if taken:

@@ -21,7 +21,7 @@ def test_cut(text: str, kept: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "kept"), [(1023, True), (1024, True), (1025, False)])
-def test_long_addresses_are_left_out(size: int, kept: bool) -> None:  # noqa: FBT001
+def test_long_addresses_are_left_out(size: int, kept: bool) -> None:
     """An address is kept whole or not at all."""
     url = "http://host/" + "x" * (size - 12)
     assert address(url) == (url if kept else None)

@@ -146,7 +146,7 @@ def test_reconciled_end() -> None:
 
 @pytest.mark.parametrize(("phase", "reason"), [*LAPSED, *KEPT])
 def test_frozen_by_the_server(phase: Phase, reason: str) -> None:
-    """An episode that the API server refuses to change takes nothing: what fires opens the next, a resolve is let go."""
+    """An episode that the API server refuses to change takes nothing; what fires opens the next one."""
     current = episode(phase, reason)
     assert judge(current, notification(FIRING), frozen=True) == Open()
     assert judge(current, notification(RESOLVED), frozen=True) == Ignore()

@@ -193,7 +193,7 @@ def test_opening_and_merging_the_same(news: Notification) -> None:
 @settings(max_examples=100, deadline=None)
 @given(SPECS, NOTIFICATIONS)
 def test_no_firing_alert_is_lost(before: IncidentSpec, news: Notification) -> None:
-    """An alert that fires is listed as firing afterwards, or counted as truncated, unless a later life of it is known."""
+    """What fires is listed as firing afterwards, or counted as truncated, unless a later life of it is known."""
     after = merge(before, news)
     known = {each.fingerprint: parse_rfc3339(each.starts_at) for each in before.alerts}
     current = {

@@ -16,7 +16,7 @@ def test_remembered() -> None:
 
 
 @pytest.mark.parametrize(("count", "first_is_known"), [(2, True), (3, True), (4, False)])
-def test_bounded(count: int, first_is_known: bool) -> None:  # noqa: FBT001
+def test_bounded(count: int, first_is_known: bool) -> None:
     """Above the limit the oldest is forgotten."""
     receipts = Receipts(limit=3)
     for number in range(count):

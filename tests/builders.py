@@ -56,6 +56,7 @@ from praxis.api.plan import (
     highest_tier,
     plan_digest,
 )
+from praxis.api.records import fields_digest, fields_of
 from praxis.api.target import FunctionCompute, LabelSelector, RemediationTarget, RemediationTargetSpec
 from praxis.clock import rfc3339
 from praxis.digest import PREFIX, digest, genesis, link
@@ -369,13 +370,18 @@ def replanned(before: Incident, *, by: str = "bob", draft: Callable[..., Plan] =
     at = datetime.fromisoformat(before.status.trail[-1].time) + timedelta(seconds=1)
     reject = approval(by, of=before, decision=Decision.REJECT, created=at)
     reason = "Rejected"
+    corrections = [*before.status.corrections, reject.spec.reason]
     investigated = _recorded(
-        before.status.replace(phase=Phase.INVESTIGATED, reason=reason, corrections=[reject.spec.reason]),
+        before.status.replace(phase=Phase.INVESTIGATED, reason=reason, corrections=corrections),
         before.metadata.uid,
         at,
         [
             {"kind": EntryKind.DECIDED, "reason": reason, "actor": by, "digest": reject.record_digest},
-            {"kind": EntryKind.PHASE_CHANGED, "reason": reason},
+            {
+                "kind": EntryKind.PHASE_CHANGED,
+                "reason": reason,
+                "digest": _decides(Phase.INVESTIGATED, reason, {"corrections": corrections}),
+            },
         ],
     )
     investigated = investigated.replace(phase_times={**investigated.phase_times, Phase.INVESTIGATED: rfc3339(at)})
@@ -458,10 +464,19 @@ def _entered(
         writes = _acted(before, result, at)
         status = writes[-1].status
     elif phase is Phase.CLOSED:
-        records = [{"kind": EntryKind.DECIDED, "reason": "Dismissed", "actor": "alice"}]
+        dismissal = approval(of=before, decision=Decision.DISMISS, created=at)
+        records = [
+            {
+                "kind": EntryKind.DECIDED,
+                "reason": "Dismissed",
+                "actor": dismissal.spec.approver.username,
+                "digest": dismissal.record_digest,
+            }
+        ]
         changes = {"waiting_since": None}
     elif phase is Phase.RESOLVED:
         spec = spec.replace(alerts=[alert(firing=False, at=began)])
+    trail_digest = trail_digest or _decides(phase, REASONS[phase], changes)
     entered = _recorded(
         status.replace(**changes, phase=phase, reason=REASONS[phase], message=f"{phase} for a test."),
         before.metadata.uid,
@@ -482,22 +497,29 @@ def _acted(before: Incident, result: Result, at: datetime) -> list[Incident]:
         outcome = _outcome(result if each.real else Result.DRY_RUN, at)
         intent = _intent(at) if each.real else None
         if intent is not None:
+            intended = Step(**key, intent=intent)
             status = _recorded(
-                status.replace(steps=[*status.steps, Step(**key, intent=intent)]),
+                status.replace(steps=[*status.steps, intended]),
                 before.metadata.uid,
                 at,
-                [{"kind": EntryKind.INTENT_RECORDED, "reason": "IntentRecorded", "digest": digest(intent.dump())}],
+                [{"kind": EntryKind.INTENT_RECORDED, "reason": "IntentRecorded", "digest": digest(intended.dump())}],
             )
             writes.append(before.replace(status=status))
+        concluded = Step(**key, intent=intent, outcome=outcome)
         done = [step for step in status.steps if not step.open]
         status = _recorded(
-            status.replace(steps=[*done, Step(**key, intent=intent, outcome=outcome)]),
+            status.replace(steps=[*done, concluded]),
             before.metadata.uid,
             at,
-            [{"kind": EntryKind.OUTCOME_RECORDED, "reason": outcome.reason, "digest": digest(outcome.dump())}],
+            [{"kind": EntryKind.OUTCOME_RECORDED, "reason": outcome.reason, "digest": digest(concluded.dump())}],
         )
         writes.append(before.replace(status=status))
     return writes
+
+
+def _decides(phase: Phase, reason: str, changes: Mapping[str, Any]) -> str:
+    """What a change to this phase binds, as the operator's writer computes it."""
+    return fields_digest(IncidentStatus(**changes).dump(), fields_of(phase, reason))
 
 
 def _recorded(status: IncidentStatus, uid: str, at: datetime, records: Sequence[Mapping[str, Any]]) -> IncidentStatus:

@@ -10,8 +10,9 @@ from praxis.api import bounds
 from praxis.api.base import Condition
 from praxis.api.incident import EntryKind, Incident, IncidentStatus, TrailEntry
 from praxis.api.reasons import ConditionType, Reason
+from praxis.api.records import fields_digest, fields_of
 from praxis.clock import rfc3339
-from praxis.digest import canonical, digest, genesis, link
+from praxis.digest import canonical, genesis, link
 from praxis.errors import NeedsPerson
 from praxis.machine import Phase, allows
 from praxis.phases.contract import ConditionUpdate, Record, Transition
@@ -85,11 +86,9 @@ def extended(incident: Incident, transition: Transition, *, actor: str, now: dat
 
 
 def changes_digest(transition: Transition) -> str:
-    """The digest of what the transition changes, as it will be stored."""
-    if not transition.changes:
-        return ""
+    """The digest of what the transition decides, as it will be stored and can be recomputed from what is stored."""
     known = IncidentStatus(**dict(transition.changes)).dump()
-    return digest({name: value for name, value in known.items() if name != "phase"})
+    return fields_digest(known, fields_of(transition.to, transition.reason))
 
 
 def updated(

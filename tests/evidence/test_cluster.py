@@ -355,6 +355,22 @@ async def test_a_log_beyond_the_bytes_that_are_read_is_asked_for_again(
     assert seen.truncated
 
 
+@pytest.mark.parametrize(("length", "shown"), [(cluster.LOG_BYTES - 1, True), (cluster.LOG_BYTES, False)])
+async def test_a_line_beyond_the_bytes_that_are_read_is_left_out(
+    toolbox: EvidenceToolbox, scope: Scope, kubelet: Kubelet, length: int, shown: bool
+) -> None:
+    """With its line end it must fit; half of it could end in half a token, which no redactor would recognise."""
+    token = TOKEN.encode()
+    kubelet.logs["app"] = b"x" * (length - len(token) - 1) + b" " + token + b"\n"
+
+    seen = await toolbox.call(scope, "pod_logs", '{"pod": "app-1", "tail_lines": 1}')
+
+    assert seen.excerpt.endswith(
+        "x [REDACTED:github-token]" if shown else "(a line of more than 524288 bytes is not shown)"
+    )
+    assert seen.truncated
+
+
 async def test_a_secret_over_the_end_of_the_excerpt_does_not_leak_its_half(
     toolbox: EvidenceToolbox, scope: Scope, kubelet: Kubelet
 ) -> None:

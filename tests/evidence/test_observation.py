@@ -35,6 +35,13 @@ def test_lines_are_cut_whole(newest_last: bool, first: str, last: str) -> None:
     assert seen.truncated
 
 
+def test_lines_that_end_at_the_bound_are_all_kept() -> None:
+    """The line end after the last character that fits is not needed."""
+    fitting = "x" * 1000 + "\n" + "y" * 3095
+    assert observe("q", Seen(f"{fitting}\nmore")).excerpt == fitting
+    assert observe("q", Seen(f"more\n{fitting}", newest_last=True)).excerpt == fitting
+
+
 def test_the_digest_is_of_the_whole_redacted_result() -> None:
     """What was cut away is still bound; what was redacted is not, so that a secret cannot be guessed from it."""
     long = "\n".join(f"line {number:04}" for number in range(1000))

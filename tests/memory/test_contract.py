@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
-from collections.abc import AsyncIterator, Callable
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,25 @@ async def test_the_same_text_scores_one(memory: Memory) -> None:
     assert recalled.score == pytest.approx(1, abs=1e-6)
 
 
+async def test_rounding_does_not_carry_a_score_beyond_one(opener: Opener, tmp_path: Path) -> None:
+    """In single precision the cosine of these two vectors, and of one and the other's opposite, is beyond ±1."""
+    chance = random.Random(1)
+    vector = [chance.gauss(0, 1) for _ in range(DIMENSIONS)]
+    chance.uniform(0.1, 9)
+    like = [each * (1 + chance.gauss(0, 1e-6)) for each in vector]
+    embedder = FixedEmbedder([vector])
+    memory = opener(tmp_path, embedder, "fixed")
+    await memory.remember(LEAK)
+
+    scores = []
+    for asked in (like, [-each for each in like]):
+        embedder.answer = [asked]
+        scores += [each.score for each in await memory.recall("x", namespace="shop", limit=1)]
+    await memory.close()
+
+    assert scores == [1, -1]
+
+
 async def test_opposite_vectors_score_minus_one(opener: Opener, tmp_path: Path) -> None:
     """The score of a vector and its opposite is -1, never less."""
     embedder = FixedEmbedder([[1.0] + [0.0] * (DIMENSIONS - 1)])
@@ -99,6 +119,24 @@ async def test_remembering_twice_changes_nothing(memory: Memory) -> None:
     recalled = await memory.recall(LEAK.text, namespace="shop", limit=5)
 
     assert [(each.id, each.summary) for each in recalled] == [("uid-leak", "Memory leak of checkout: restarted.")]
+
+
+async def test_the_first_of_two_who_remember_at_once_wins(opener: Opener, tmp_path: Path) -> None:
+    """A record that another replica stored while this one waited for its embedding stays as it is."""
+    other = opener(tmp_path, WordEmbedder(), "words")
+
+    class Overtaken(WordEmbedder):
+        async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            await other.remember(dataclasses.replace(LEAK, summary="The first."))
+            return await super().embed(texts)
+
+    memory = opener(tmp_path, Overtaken(), "words")
+    await memory.remember(dataclasses.replace(LEAK, summary="The second."))
+    await memory.close()
+
+    [recalled] = await other.recall(LEAK.text, namespace="shop", limit=5)
+    await other.close()
+    assert recalled.summary == "The first."
 
 
 async def test_an_id_that_is_there_costs_no_embedding(opener: Opener, tmp_path: Path) -> None:

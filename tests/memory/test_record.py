@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from praxis.api.incident import Classification, Result, Step
 from praxis.api.plan import Diagnosis
 from praxis.machine import Phase
@@ -100,6 +102,15 @@ def test_secrets_do_not_reach_the_memory() -> None:
     assert "a1B2" not in record.text + record.summary + recall_text(incident)
     assert "hunter2" not in record.text + record.summary
     assert "[REDACTED:github-token]" in record.text
+
+
+@pytest.mark.parametrize("padding", range(870, 960, 10))
+def test_a_secret_over_the_cut_leaves_no_half(padding: int) -> None:
+    """Redaction comes before the cut, wherever the token lies over the end of the summary."""
+    secret = "ghp_" + "a1B2" * 9
+    incident = builders.incident(Phase.RESOLVED, diagnosis=Diagnosis(summary="x" * padding + f" {secret}"))
+
+    assert "a1B2" not in record_of(incident).summary
 
 
 def test_long_words_are_cut_at_their_bounds() -> None:

@@ -63,7 +63,8 @@ async def logs(kube: ReadOnlyKube, scope: Scope, asked: PodLogs) -> Seen:
             break
         lines = max(1, lines // 8)
     if more:
-        text = text[: text.rfind("\n") + 1]  # half a line may be half a secret, which nothing would recognise
+        # Half a line may be half a secret, which nothing would recognise.
+        text = text[: text.rfind("\n") + 1] or f"(a line of more than {LOG_BYTES} bytes is not shown)"
     return Seen(text or "the log is empty", partial=more or lines < asked.tail_lines, newest_last=True)
 
 

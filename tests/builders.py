@@ -428,9 +428,10 @@ def _entered(
     changes: dict[str, Any] = {}
     records: list[dict[str, Any]] = []
     if phase is Phase.TRIAGED:
-        changes = {"classification": _classification(), "target": "checkout-fn", "usage": Usage(model_calls=1)}
+        changes = {"classification": _classification(), "usage": Usage(model_calls=1)}
     elif phase is Phase.INVESTIGATED:
         changes = {
+            "target": "checkout-fn",
             "recalled": [
                 Recalled(id="m1", incident="shop/checkout-latency-0", score=0.91, summary="A restart helped.")
             ],

@@ -61,11 +61,33 @@ def link(prev: str, entry: Mapping[str, Json]) -> dict[str, Json]:
     return {**linked, "hash": entry_hash(linked)}
 
 
-def first_broken(incident_uid: str, trail: Sequence[Mapping[str, Json]]) -> int | None:
-    """The index of the first entry that is misnumbered, unlinked or altered; None when the chain holds."""
-    prev: str = genesis(incident_uid)
+def chain_fault(incident_uid: str, trail: Sequence[Mapping[str, Json]]) -> tuple[int, str] | None:
+    """The index of the first entry that is misnumbered, unlinked or altered, and which; None when the chain holds."""
+    prev: Json = genesis(incident_uid)
     for index, entry in enumerate(trail):
-        if entry.get("seq") != index or entry.get("prev") != prev or entry.get("hash") != entry_hash(entry):
-            return index
-        prev = str(entry["hash"])
+        fault = link_fault(entry, index=index, prev=prev)
+        if fault:
+            return index, fault
+        prev = entry["hash"]
     return None
+
+
+def link_fault(entry: Mapping[str, Json], *, index: int, prev: Json) -> str:
+    """What is wrong with an entry behind one whose hash is `prev`; empty when nothing is."""
+    seq = entry.get("seq")
+    if seq != index or isinstance(seq, bool):
+        return f"it is numbered {seq!r}: an entry was removed, added or moved here"
+    if entry.get("prev") != prev:
+        before = f"the hash of entry {index - 1}" if index else "the hash of the incident's uid"
+        return f"it is not linked to {before}, {prev}"
+    try:
+        computed = entry_hash(entry)
+    except (ValueError, RecursionError) as error:
+        return f"it cannot be hashed: {error}"
+    return "" if entry.get("hash") == computed else f"it was altered: its content hashes to {computed}"
+
+
+def first_broken(incident_uid: str, trail: Sequence[Mapping[str, Json]]) -> int | None:
+    """The index of the first entry that does not hold, as `chain_fault`; None when the chain holds."""
+    fault = chain_fault(incident_uid, trail)
+    return None if fault is None else fault[0]

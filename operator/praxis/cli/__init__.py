@@ -23,6 +23,7 @@ COMMANDS = {
     "revise": "Ask for another plan, with corrections.",
     "scripted-model": "Run the scripted model: an OpenAI-compatible server that reasons by rules.",
     "show": "Show an incident: evidence, diagnosis, plan and trail.",
+    "trail": "Export an incident's trail, and verify exported ones offline.",
 }
 MODULES = {"dismiss": "decide", "approve": "decide", "reject": "decide", "revise": "decide"}
 

@@ -1,0 +1,264 @@
+"""Which record each trail entry binds, and whether it is there: present and matching, present and differing, or absent.
+
+What the newest decisions rest on stays in status: a record that is missing there differs. Earlier plans and approvals
+are replaced in status, and people's statements are objects of their own: those may be absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from praxis.api.incident import EntryKind
+from praxis.api.plan import Tier
+from praxis.api.records import (
+    APPROVALS,
+    CORRECTIONS,
+    DIAGNOSIS,
+    bound_approval,
+    evidence_digest_of,
+    fields_digest,
+    fields_of,
+    intent_digest,
+    outcome_digest,
+    plan_digest_of,
+)
+from praxis.cli.testimony import Statements
+from praxis.digest import PREFIX
+from praxis.machine import Phase
+
+Document = Mapping[str, Any]
+
+
+class State(StrEnum):
+    """Whether the record that an entry binds is there."""
+
+    NOTHING = "binds no record"
+    MATCHES = "matches"
+    DIFFERS = "differs"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The record that an entry binds, in words, and whether it is there; `detail` says how it differs."""
+
+    state: State
+    what: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return self.detail or f"{self.what} {self.state}".strip()
+
+
+@dataclass(frozen=True)
+class Records:
+    """All that the entries of one trail may bind."""
+
+    uid: str
+    status: Document
+    trail: Sequence[Document]
+    statements: Statements
+
+    def binding(self, index: int) -> Binding:
+        """What the entry binds, and whether that is there."""
+        looks: dict[str, Callable[[int], Binding]] = {
+            EntryKind.PHASE_CHANGED: self._phase_changed,
+            EntryKind.DECIDED: self._stated,
+            EntryKind.RECONCILED: self._stated,
+            EntryKind.INTENT_RECORDED: self._intent,
+            EntryKind.OUTCOME_RECORDED: self._outcome,
+        }
+        look = looks.get(str(self.trail[index].get("kind")))
+        if look is None:
+            return Binding(State.ABSENT, "a record of a kind that this version does not know")
+        return look(index)
+
+    def unrecorded(self) -> list[str]:
+        """What status, or a person's statement, holds although no entry records it."""
+        result = []
+        reached = {self._decides(index) for index in range(len(self.trail))}
+        for phase, fields in (
+            (Phase.TRIAGED, ("classification",)),
+            (Phase.INVESTIGATED, (*DIAGNOSIS, "evidence")),
+            (Phase.AWAITING_APPROVAL, ("plan",)),
+            (Phase.EXECUTING, APPROVALS),
+        ):
+            held = [name for name in fields if self.status.get(name)]
+            if held and (phase, fields[0]) not in reached:
+                result.append(f"status holds {', '.join(held)}, and no entry of the trail records it")
+        if self.status.get("corrections") and not self._corrected():
+            result.append("status holds corrections, and no entry of the trail records them")
+        for kind, part in ((EntryKind.INTENT_RECORDED, "intent"), (EntryKind.OUTCOME_RECORDED, "outcome")):
+            recorded = sum(each.get("kind") == kind for each in self.trail)
+            held_parts = sum(part in each for each in self._steps())
+            if held_parts > recorded:
+                result.append(f"status holds {held_parts} steps with an {part}, and the trail records {recorded}")
+        return [*result, *self.statements.unrecorded()]
+
+    def _phase_changed(self, index: int) -> Binding:
+        entry = self.trail[index]
+        phase, field = self._decides(index)
+        if phase == Phase.AWAITING_APPROVAL:
+            return self._plan(index)
+        if field == CORRECTIONS[0]:
+            return self._corrections(index)
+        if field == APPROVALS[0]:
+            return self._approvals(index)
+        if field:
+            return self._settled(index)
+        return Binding(State.ABSENT, "a record that this version does not know") if bound(entry) else NOTHING
+
+    def _plan(self, index: int) -> Binding:
+        binds = bound(self.trail[index])
+        if self._replaced(index):
+            return Binding(State.ABSENT, f"earlier plan {short(binds)}")
+        plan = mapping(self.status.get("plan"))
+        if not plan:
+            return differs(f"it binds plan {binds}, and status holds no plan")
+        if plan.get("digest") != binds:
+            return differs(f"it binds plan {binds}, and the stored plan names itself {plan.get('digest')}")
+        if computed(lambda: plan_digest_of(plan, incident_uid=self.uid)) != binds:
+            return differs(
+                f"the stored plan is not what its digest {binds} names: its actions were changed since it was drafted"
+            )
+        if plan.get("evidenceDigest") != self.status.get("evidenceDigest"):
+            return differs("the evidence that is stored is not the evidence that the plan rests on")
+        if plan.get("short") != short(binds) or plan.get("tier") != highest(plan.get("actions")):
+            return differs("the stored plan's short digest or tier is not that of its content")
+        return Binding(State.MATCHES, f"plan {short(binds)}")
+
+    def _settled(self, index: int) -> Binding:
+        """A classification or a diagnosis: made once, and never changed."""
+        entry = self.trail[index]
+        fields = fields_of(str(entry.get("phase")), str(entry.get("reason")))
+        if fields == DIAGNOSIS and self._evidence_differs():
+            return differs("the evidence that is stored is not the evidence that the plan rests on")
+        if computed(lambda: fields_digest(self.status, fields)) != bound(entry):
+            return differs(f"{', '.join(fields)} in status: not what it binds")
+        if not bound(entry):
+            return NOTHING
+        return Binding(State.MATCHES, "evidence, diagnosis" if fields == DIAGNOSIS else fields[0])
+
+    def _evidence_differs(self) -> bool:
+        evidence, of = self.status.get("evidence") or [], self.status.get("evidenceDigest")
+        return bool(evidence or of) and computed(lambda: evidence_digest_of(evidence)) != of
+
+    def _corrections(self, index: int) -> Binding:
+        binds = bound(self.trail[index])
+        if not binds:
+            return NOTHING
+        texts = self.status.get("corrections") or []
+        lengths = range(len(texts) + 1) if isinstance(texts, list) else range(0)
+        # Corrections are only ever added: what an earlier entry binds is the beginning of the list.
+        for length in lengths if index != self._corrected()[-1] else lengths[-1:]:
+            part = {CORRECTIONS[0]: texts[:length]}
+            if computed(lambda part=part: fields_digest(part, CORRECTIONS)) == binds:  # type: ignore[misc]
+                return Binding(State.MATCHES, f"corrections 1 to {length}")
+        return differs("the corrections in status are not those that it binds")
+
+    def _approvals(self, index: int) -> Binding:
+        binds = bound(self.trail[index])
+        if not self._replaced(index):
+            if computed(lambda: fields_digest(self.status, APPROVALS)) != binds:
+                return differs("the approvals in status are not those that it binds")
+            return Binding(State.MATCHES, "approvals in status")
+        # Replaced in status since; the statements that were recorded right before are what was copied.
+        first = index
+        while first > 0 and self.trail[first - 1].get("kind") == EntryKind.DECIDED:
+            first -= 1
+        given = [self.statements.recorded(bound(each)) for each in self.trail[first:index]]
+        if None in given:
+            return Binding(State.ABSENT, "earlier approvals")
+        copied = (bound_approval(each) for each in given if each is not None)
+        if computed(lambda: fields_digest({APPROVALS[0]: list(copied)}, APPROVALS)) != binds:
+            return differs("the approvals that were recorded before it are not those that it binds")
+        return Binding(State.MATCHES, "earlier approvals")
+
+    def _stated(self, index: int) -> Binding:
+        found, matches = self.statements.of(index)
+        if found is None:
+            kind = self.statements.kind_of(self.trail[index])
+            return Binding(State.ABSENT, f"{kind} of {self.trail[index].get('actor')}")
+        named = f"{found.get('kind')} {mapping(found.get('metadata')).get('name')}"
+        return Binding(State.MATCHES, named) if matches else differs(f"{named} is not what it binds")
+
+    def _intent(self, index: int) -> Binding:
+        return self._step(index, "intent", intent_digest)
+
+    def _outcome(self, index: int) -> Binding:
+        return self._step(index, "outcome", outcome_digest)
+
+    def _step(self, index: int, part: str, digest_of: Callable[[Document], str]) -> Binding:
+        binds = bound(self.trail[index])
+        for step in self._steps():
+            if part in step and binds and computed(lambda step=step: digest_of(step)) == binds:  # type: ignore[misc]
+                return Binding(State.MATCHES, f"{part} of {step.get('action')}, revision {step.get('revision')}")
+        return differs(f"no step in status has the {part} that it binds")
+
+    def _steps(self) -> list[Document]:
+        steps = self.status.get("steps") or []
+        return [mapping(each) for each in steps] if isinstance(steps, list) else []
+
+    def _decides(self, index: int) -> tuple[str, str]:
+        """The phase that the entry changes to, and the first field that it decides; two empty strings for others."""
+        entry = self.trail[index]
+        if entry.get("kind") != EntryKind.PHASE_CHANGED:
+            return "", ""
+        phase, reason = str(entry.get("phase")), str(entry.get("reason"))
+        fields = ("plan",) if phase == Phase.AWAITING_APPROVAL else fields_of(phase, reason)
+        return phase, fields[0] if fields else ""
+
+    def _replaced(self, index: int) -> bool:
+        """Whether a later entry decides the same anew."""
+        return any(self._decides(later) == self._decides(index) for later in range(index + 1, len(self.trail)))
+
+    def _corrected(self) -> list[int]:
+        """The entries that bind corrections."""
+        return [
+            index
+            for index, entry in enumerate(self.trail)
+            if self._decides(index)[1] == CORRECTIONS[0] and bound(entry)
+        ]
+
+
+NOTHING = Binding(State.NOTHING)
+
+
+def differs(detail: str) -> Binding:
+    """The record is there and is another, or is missing where it must be."""
+    return Binding(State.DIFFERS, detail=detail)
+
+
+def bound(entry: Document) -> str:
+    """The digest of the record that an entry binds; empty when it binds none."""
+    return str(entry.get("digest") or "")
+
+
+def short(digest: str) -> str:
+    """The first digits of a digest, as `kubectl get incidents` shows them."""
+    return digest.removeprefix(PREFIX)[:12]
+
+
+def highest(actions: Any) -> str | None:
+    """The highest tier of stored actions; None when one has no known tier."""
+    order = list(Tier)
+    try:
+        return max((Tier(each["tier"]) for each in actions), key=order.index).value
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def computed(digest: Callable[[], str]) -> str | None:
+    """A digest, or None: a document of another shape has no digest, and so is not what any entry binds."""
+    try:
+        return digest()
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+        return None
+
+
+def mapping(value: Any) -> Document:
+    """The value when it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}

@@ -50,7 +50,7 @@ class Binding:
     detail: str = ""
 
     def __str__(self) -> str:
-        return self.detail or f"{self.what} {self.state}".strip()
+        return self.detail or (f"{self.state}: {self.what}" if self.what else str(self.state))
 
 
 @dataclass(frozen=True)

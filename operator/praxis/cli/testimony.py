@@ -91,12 +91,12 @@ def _about(document: Document, uid: str, approvers: Mapping[str, str]) -> bool:
 
 def _by(document: Document, kind: str, actor: Any, approvers: Mapping[str, str]) -> bool:
     spec, meta = _mapping(document.get("spec")), _mapping(document.get("metadata"))
-    people = {
+    people = [
         _mapping(spec.get("approver")).get("username"),
         _mapping(spec.get("observer")).get("username"),
         approvers.get(str(meta.get("uid"))),
-    }
-    return document.get("kind") == kind and isinstance(actor, str) and actor in {str(each) for each in people if each}
+    ]
+    return document.get("kind") == kind and isinstance(actor, str) and actor in people
 
 
 def _accepted(document: Document) -> bool:

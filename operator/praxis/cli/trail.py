@@ -157,7 +157,7 @@ def tell(screen: Screen, report: Report, head: str | None) -> bool:
 
 
 def entry_line(verified: Verified) -> str:
-    """`3  time  kind  phase  reason  actor  ok: plan 0123456789ab matches`."""
+    """`3  time  kind  phase  reason  actor  ok, matches: plan 0123456789ab`."""
     entry = verified.entry
     fields = [line(str(entry.get(name, "?"))) for name in ("kind", "phase", "reason", "actor")]
     if not verified.vouched:
@@ -165,5 +165,5 @@ def entry_line(verified: Verified) -> str:
     elif verified.problem:
         said = f"BROKEN: {verified.problem}"
     else:
-        said = f"ok: {verified.binding}"
+        said = f"ok, {verified.binding}"
     return "  ".join([f"{verified.index:>2}", moment(str(entry.get("time", "?"))), *fields, line(said)])

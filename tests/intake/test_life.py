@@ -6,12 +6,16 @@ import asyncio
 import json
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from praxis.api.incident import Incident
-from praxis.errors import Refused
+from praxis.clock import SystemClock
+from praxis.errors import Refused, RetryLater
+from praxis.intake.ledger import Ledger
+from praxis.intake.metrics import Metrics
 from praxis.kube import Kube, path_of
 from tests.intake.conftest import Site
-from tests.intake.notifications import BEGAN, EARLIER, ENDED, GROUP_KEY, LATER, alert, many, payload
+from tests.intake.notifications import BEGAN, EARLIER, ENDED, GROUP_KEY, LATER, alert, many, notification, payload
 from tests.proxy import answer, drop_after, drop_before, first
 
 pytestmark = pytest.mark.controlplane
@@ -325,6 +329,20 @@ async def test_nine_conflicts_are_not_too_many(site: Site) -> None:
     name = await site.fired()
     site.proxy.spoil(answer(409, '{"message": "conflict"}'), path=name, times=9)
     assert (await site.post(payload(alert("f2"))))[0] == 200
+
+
+async def test_api_server_that_does_not_answer(site: Site) -> None:
+    """A notification is given up after its time, and the next one of the group is not held up by it."""
+    go_on = asyncio.Event()
+    site.proxy.spoil(first(go_on.wait), method="GET", path="incidents")
+    metrics = Metrics(registry=CollectorRegistry())
+    async with await Kube.connect(site.proxy.kubeconfig) as kube:
+        ledger = Ledger(kube=kube, namespace=site.namespace, clock=SystemClock(), metrics=metrics, seconds=0.3)
+        with pytest.raises(RetryLater, match=r"was written in 0\.3 s"):
+            await ledger.record(notification())
+        go_on.set()
+        patient = Ledger(kube=kube, namespace=site.namespace, clock=SystemClock(), metrics=metrics)
+        assert (await patient.record(notification())).cause == "FirstEpisode"
 
 
 async def test_whatever_is_taken_is_stored(site: Site) -> None:

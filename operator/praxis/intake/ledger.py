@@ -49,11 +49,14 @@ UNPROCESSABLE: Final = 422
 class Ledger:
     """The Incidents of one namespace, as the gateway writes them."""
 
-    def __init__(self, *, kube: Kube, namespace: str, clock: Clock, metrics: Metrics) -> None:
+    def __init__(
+        self, *, kube: Kube, namespace: str, clock: Clock, metrics: Metrics, seconds: float = RECORD_SECONDS
+    ) -> None:
         self._kube = kube
         self._namespace = namespace
         self._clock = clock
         self._metrics = metrics
+        self._seconds = seconds
         self._locks: WeakValueDictionary[Group, asyncio.Lock] = WeakValueDictionary()
 
     async def record(self, notification: Notification) -> Receipt:
@@ -65,10 +68,10 @@ class Ledger:
         """
         group = notification.group
         try:
-            async with asyncio.timeout(RECORD_SECONDS), self._alone(group):
+            async with asyncio.timeout(self._seconds), self._alone(group):
                 return await self._record(notification)
         except TimeoutError as error:
-            raise RetryLater(f"no Incident of {group.name(1)} was written in {RECORD_SECONDS:g} s") from error
+            raise RetryLater(f"no Incident of {group.name(1)} was written in {self._seconds:g} s") from error
 
     async def _record(self, notification: Notification) -> Receipt:
         group = notification.group

@@ -187,6 +187,7 @@ class Stack:
             PRAXIS_GATEWAY_HOST="127.0.0.1",
         )
         self.gateway_url = f"http://127.0.0.1:{gateway.port}"
+        self.wait_until_ready(gateway)
         return gateway
 
     def start_operator(self, name: str = "operator", **environment: str) -> Running:
@@ -207,6 +208,23 @@ class Stack:
                 **environment,
             },
         )
+
+    def wait_until_ready(self, process: Running, timeout: float = 60) -> None:
+        """Wait until a process says that it is ready: fresh CRDs are served a second after they are established.
+
+        Raises:
+            TimeoutError: it is not ready in time; the message shows what it waits for.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{process.port}/readyz", timeout=5):
+                    return
+            except urllib.error.HTTPError as error:
+                waiting_for = error.read().decode(errors="replace").strip()
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{process.name} is not ready after {timeout:g} s: {waiting_for}")
+            time.sleep(POLL_SECONDS)
 
     def identity(self, account: str) -> Path:
         """The kubeconfig of one of the installation's service accounts."""

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from praxis.api.incident import Incident
+from praxis.api.records import plan_digest_of
 from praxis.cli import main
 from praxis.cli.bindings import State
-from praxis.cli.documents import objects
+from praxis.cli.documents import objects, yaml_text
 from praxis.cli.verification import Report, verify
 from praxis.digest import entry_hash, link
 from praxis.machine import Phase
@@ -276,6 +277,52 @@ def test_a_field_of_a_newer_version_is_hashed() -> None:
     assert verify(document).problems[0].startswith("trail entry 17: it was altered")
 
 
+def test_earlier_approvals_are_rebuilt_from_the_decisions_before_them() -> None:
+    """An entry that was written with approvals other than those that were recorded right before it is named."""
+    documents = copy.deepcopy(LIFE)
+    rewritten(documents[0], 4, digest="sha256:" + "0" * 64)
+    assert checked(documents).problems == [
+        "trail entry 4: the approvals that were recorded before it are not those that it binds"
+    ]
+
+
+def test_a_plan_on_other_evidence_is_found() -> None:
+    """A plan that hashes to its digest, with evidence that the stored diagnosis does not have."""
+    document = copy.deepcopy(LIFE[0])
+    plan = document["status"]["plan"]
+    plan["evidenceDigest"] = "sha256:" + "e" * 64
+    plan["digest"] = plan_digest_of(plan, incident_uid=document["metadata"]["uid"])
+    plan["short"] = plan["digest"][7:19]
+    rewritten(document, 11, digest=plan["digest"])
+    assert verify(document).problems == [
+        "trail entry 11: the evidence that is stored is not the evidence that the plan rests on"
+    ]
+
+
+@pytest.mark.parametrize("seq", [True, 1.5, "1", None])
+def test_a_number_of_another_type_is_no_number(seq: Any) -> None:
+    """JSON's true is not 1, although Python says so."""
+    document = copy.deepcopy(LIFE[0])
+    rewritten(document, 1, seq=seq)
+    assert verify(document).problems[0].startswith(f"trail entry 1: it is numbered {seq!r}")
+
+
+def test_a_statement_of_another_kind_does_not_stand_for_a_decision() -> None:
+    """The same content as another kind of object is not what the entry records."""
+    documents = copy.deepcopy(LIFE)
+    documents[2]["kind"] = "IncidentReconciliation"
+    assert str(checked(documents).entries[9].binding) == "absent: IncidentApproval of bob"
+
+
+def rewritten(document: dict[str, Any], index: int, **changes: Any) -> None:
+    """Change an entry, and hash it and all that follow anew, as somebody could who may write everything."""
+    trail = document["status"]["trail"]
+    for each in range(index, len(trail)):
+        content = {name: value for name, value in trail[each].items() if name not in ("prev", "hash")}
+        trail[each] = link(trail[each - 1]["hash"], {**content, **(changes if each == index else {})})
+    document["status"]["head"] = trail[-1]["hash"]
+
+
 def test_a_forged_entry_with_a_fresh_hash_is_found_at_the_next() -> None:
     """Who alters an entry must rewrite all that follow."""
     document = copy.deepcopy(LIFE[0])
@@ -409,6 +456,11 @@ def test_plain_scalars_are_read_as_json_has_them() -> None:
     ]  # fmt: skip
 
 
+def test_a_digest_that_looks_like_a_number_stays_text() -> None:
+    """Twelve hex digits may be 123456e78901: written in quotes, so that nobody reads a number."""
+    assert yaml_text({"short": "123456e78901"}) == "short: '123456e78901'\n"
+
+
 documents_of_text = st.dictionaries(
     st.text(), st.text() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False), max_size=5
 )
@@ -418,7 +470,8 @@ documents_of_text = st.dictionaries(
 def test_what_yaml_and_json_write_is_read_back(document: dict[str, Any]) -> None:
     """Any text as key or value, and numbers, come back as they were, by both forms."""
     assert objects(json.dumps(document)) == [document]
-    assert objects(yaml.safe_dump(document)) == [document]
+    assert objects(yaml_text(document)) == [document]
+    assert yaml.safe_load(yaml_text(document)) == document
 
 
 def server(**paths: Answer) -> Any:

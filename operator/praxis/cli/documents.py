@@ -1,4 +1,4 @@
-"""Kubernetes objects from files: JSON or YAML, one or several documents, a List. Read strictly, for digests over them.
+"""Kubernetes objects in files: JSON or YAML, one or several documents, a List. Read strictly, for digests over them.
 
 Two readers must not see different documents in one file: a key that is given twice, and aliases, are refused, and plain
 YAML scalars are read as JSON has them. So a time stays the text that was stored, and `on` is no boolean.
@@ -25,6 +25,14 @@ class _Loader(_Base):  # type: ignore[misc]
     yaml_implicit_resolvers: dict[Any, Any] = {}  # PyYAML's own way: a table of the class
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes whatever any reader would take for a number: to PyYAML alone, the short digest `123456e78901` is text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        del data
+        return True
+
+
 def _mapping(loader: Any, node: Any) -> dict[Any, Any]:
     return _unique(
         [(loader.construct_object(k, deep=True), loader.construct_object(v, deep=True)) for k, v in node.value]
@@ -38,7 +46,13 @@ for _tag, _pattern, _first in (
     ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", list("-0123456789")),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
+    _Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), _first)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def yaml_text(document: Any) -> str:
+    """A JSON document as YAML for people, which every reader takes for the same document."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120)
 
 
 def objects(text: str) -> list[dict[str, Any]]:

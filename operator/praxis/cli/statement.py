@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
-import yaml
 from rich.console import Console
 
 from praxis.api.approval import IncidentApproval, IncidentReconciliation, Verdict, VerdictStatus
 from praxis.api.base import API_VERSION, Model, Resource
 from praxis.cli.cluster import UserCluster
+from praxis.cli.documents import yaml_text
 from praxis.cli.terminal import Screen, line
 from praxis.errors import AnswerLost, PraxisError, Refused, RetryLater
 from praxis.kube import Document
@@ -136,7 +136,7 @@ def write(document: Document, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(document, indent=2))
     else:
-        click.echo(yaml.safe_dump(document, sort_keys=False, width=120), nl=False)
+        click.echo(yaml_text(document), nl=False)
 
 
 def confirmed(question: str, manner: Manner) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
 
 from praxis.api.approval import IncidentApproval, IncidentReconciliation
 from praxis.api.base import GROUP, Resource
 from praxis.api.incident import Incident
 from praxis.cli.bindings import State, mapping
 from praxis.cli.cluster import UserCluster
-from praxis.cli.documents import objects
+from praxis.cli.documents import objects, yaml_text
 from praxis.cli.statement import Connection, connection_options, fail
 from praxis.cli.terminal import Screen, line, moment
 from praxis.cli.verification import Report, Verified, verify
@@ -63,10 +62,7 @@ def export(*, incident: str, target: Path, namespace: str | None, kubeconfig: Pa
     with Connection(kubeconfig, context, namespace).open() as cluster:
         items = exported(cluster, incident)
     document = {"apiVersion": "v1", "kind": "List", "items": items}
-    if target.suffix == ".json":
-        text = json.dumps(document, indent=2) + "\n"
-    else:
-        text = yaml.safe_dump(document, sort_keys=False, width=120)
+    text = json.dumps(document, indent=2) + "\n" if target.suffix == ".json" else yaml_text(document)
     try:
         with click.open_file(str(target), "w", encoding="utf-8") as out:
             out.write(text)

@@ -255,7 +255,7 @@ def test_a_plan_that_is_not_what_its_digest_says_is_not_signed_off(shop: Shop) -
     shop.incident(draft=tampered)
     result = shop.run("approve", "checkout-latency-1", "--yes")
     assert result.exit_code == 1
-    assert "not approved: the stored plan is not what its digest" in result.stderr
+    assert "not approved: trail entry 2: the stored plan is not what its digest" in result.stderr
     assert shop.stored(IncidentApproval) == []
     with shop.judging():
         assert shop.run("reject", "checkout-latency-1", "--yes").exit_code == 0

@@ -21,8 +21,8 @@ from praxis.api.incident import Incident, Result, Step
 from praxis.api.plan import ActionType
 from praxis.api.reasons import ConditionType
 from praxis.api.target import RemediationTarget
+from praxis.cli.verification import verify
 from praxis.clock import parse_rfc3339, rfc3339
-from praxis.digest import first_broken
 from praxis.machine import TERMINAL, Phase, allows
 from praxis.settings import OperatorSettings
 from tests import builders
@@ -286,7 +286,8 @@ class Operators(RuleBasedStateMachine):
         old, new = before.status, after.status
         self.expect(allows(old.phase, new.phase), f"{old.phase} to {new.phase}")
         self.expect(list(new.trail[: len(old.trail)]) == list(old.trail), "the trail was rewritten")
-        self.expect(first_broken(after.metadata.uid, new.dump()["trail"]) is None, "the trail is broken")
+        problems = verify(after.dump()).problems
+        self.expect(not problems, f"the trail does not hold: {problems}")
         self.expect(sum(step.open for step in new.steps) <= 1, "two open intents")
         self.expect(new.phase is Phase.EXECUTING or new.open_step is None, f"an open intent in {new.phase}")
         for index, step in enumerate(old.steps):

@@ -83,6 +83,7 @@ SUBJECTS: dict[str, tuple[str, list[str], set[str]]] = {
             "create events.events.k8s.io",
             "get events.events.k8s.io",
             "list events.events.k8s.io",
+            "list namespaces",
             "get pods",
             "list pods",
             "get pods/log",

@@ -55,6 +55,8 @@ def documents(names: Names) -> list[Document]:
                 _rule([GROUP], KINDS, READ),
                 _rule([GROUP], [f"{kind}/status" for kind in KINDS], ["patch"]),
                 _rule(["events.k8s.io"], ["events"], ["create"]),
+                # At start it asks in each namespace what it may do; rules are listed by namespace only.
+                _rule([""], ["namespaces"], ["list"]),
                 # Compared with what this operator was built with; kopf watches CRDs to see ours come and go.
                 _rule(["apiextensions.k8s.io"], ["customresourcedefinitions"], READ),
                 _rule(

@@ -25,10 +25,11 @@ from praxis.controller.lease import elect
 from praxis.controller.metrics import Incidents, Metrics
 from praxis.controller.queue import Key, WorkQueue
 from praxis.controller.reconciler import Reconciler
+from praxis.controller.selfcheck import own_powers
 from praxis.controller.sightings import Intents
 from praxis.controller.verdicts import Verdicts
 from praxis.controller.writer import StatusWriter
-from praxis.errors import PraxisError
+from praxis.errors import PraxisError, RetryLater
 from praxis.evidence.toolbox import EvidenceToolbox
 from praxis.kube import Kube
 from praxis.memory.stores import open_memory
@@ -162,6 +163,7 @@ async def supervise(
     stop: asyncio.Event,
 ) -> None:
     """Everything that runs side by side; the first that ends unexpectedly ends them all."""
+    await bounded(kube, settings, state)
     await installation(cluster, state)
     watching, quiet = asyncio.Event(), asyncio.Event()
     state.waiting_for = "waiting for the first watch"
@@ -209,6 +211,19 @@ async def work(queue: WorkQueue, reconciler: Reconciler, workers: int) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def bounded(kube: Kube, settings: OperatorSettings, state: State) -> None:
+    """Wait until the API server has said what this operator may do; raises NeedsPerson when that is too much."""
+    while True:
+        try:
+            await own_powers(kube, settings)
+        except RetryLater as error:
+            state.waiting_for = f"what this operator may do is not known: {error}"
+            log.warning("not started", extra={"error": state.waiting_for})
+            await asyncio.sleep(INSTALLATION_RETRY_SECONDS)
+        else:
+            return
 
 
 async def installation(cluster: KubeCluster, state: State) -> None:

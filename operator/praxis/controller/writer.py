@@ -120,6 +120,8 @@ class StatusWriter:
         """Tell a refused fence from a refused write: raises Superseded for the first, NeedsPerson for the second."""
         if error.status == 401:
             return
+        if error.conflict:
+            raise Superseded(f"{incident.key} changes while it is written") from error
         now = await self._cluster.incident(incident.metadata.namespace, incident.metadata.name)
         unchanged = (
             now is not None

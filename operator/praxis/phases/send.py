@@ -96,13 +96,15 @@ class Send:
 
 
 async def on_own_thread(function: Callable[[], T]) -> T:
-    """Run a function that sends on a thread of its own, and wait for it without being able to cancel it.
+    """Run a function that sends, or looks for long, on a thread of its own; wait without being able to cancel it.
 
     Cancelling `asyncio.to_thread` does not stop what the thread sends, and its pool may be full of others. The thread
     is a daemon: when the process must end, it ends, which is what a kill would do; the open intent says so.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
+    # Who was cancelled does not ask any more; without this the loop would report an error that nobody can act on.
+    future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
     def settle(result: T | None, error: BaseException | None) -> None:
         if future.done():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from praxis.clock import SystemClock
 from praxis.controller import queue as queues
 from praxis.controller.queue import Key, Later, WorkQueue

@@ -9,14 +9,16 @@ import jsonpatch  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from praxis.api import bounds
+from praxis.api.base import Condition
 from praxis.api.incident import EntryKind, IncidentStatus
 from praxis.api.reasons import ConditionType, Reason
 from praxis.controller.status import applied, difference, fence
-from praxis.digest import first_broken, genesis
+from praxis.digest import canonical, first_broken, genesis
 from praxis.errors import NeedsPerson
 from praxis.machine import TRANSITIONS, Phase
 from praxis.phases.contract import ConditionUpdate, Record, Transition
-
 from tests import builders
 
 NOW = builders.NOW + timedelta(hours=1)
@@ -77,7 +79,9 @@ def test_stalled_ends_with_the_phase_and_waiting_since_only_stands_in_awaiting_a
     assert stalled.attempts == 2
     waiting = applied(
         builders.incident(Phase.INVESTIGATED, conditions=stalled.conditions, attempts=2),
-        Transition(to=Phase.AWAITING_APPROVAL, reason=Reason.PLAN_PROPOSED, message="", changes={"plan": builders.plan()}),
+        Transition(
+            to=Phase.AWAITING_APPROVAL, reason=Reason.PLAN_PROPOSED, message="", changes={"plan": builders.plan()}
+        ),
         actor=ACTOR,
         now=NOW,
     )
@@ -98,7 +102,9 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
                 to=Phase.AWAITING_APPROVAL,
                 reason=Reason.PENDING,
                 message="",
-                conditions=[ConditionUpdate(ConditionType.APPROVED, status=status, reason=Reason.PENDING, message=message)],
+                conditions=[
+                    ConditionUpdate(ConditionType.APPROVED, status=status, reason=Reason.PENDING, message=message)
+                ],
             ),
             actor=ACTOR,
             now=builders.NOW + timedelta(hours=hours),
@@ -123,9 +129,6 @@ def test_a_status_too_large_for_a_person_to_approve_needs_one(
         message="",
         changes={"plan": builders.plan(rationale="x" * (excerpt - 1))},
     )
-    from praxis.api import bounds
-    from praxis.digest import canonical
-
     size = len(canonical(applied(incident, transition, actor=ACTOR, now=NOW).dump()))
     monkeypatch.setattr(bounds, "STATUS_BYTES", size if fits else size - 1)
     if fits:
@@ -141,7 +144,11 @@ def test_the_fence_tests_what_a_second_writer_changes() -> None:
     paths = [each["path"] for each in fence(incident, versioned=False)]
     assert paths == ["/metadata/uid", "/status/phase", "/status/head"]
     assert fence(incident, versioned=True)[-1]["path"] == "/metadata/resourceVersion"
-    assert fence(builders.incident(Phase.NEW), versioned=False)[-1] == {"op": "test", "path": "/status/trail", "value": []}
+    assert fence(builders.incident(Phase.NEW), versioned=False)[-1] == {
+        "op": "test",
+        "path": "/status/trail",
+        "value": [],
+    }
 
 
 edges = st.sampled_from([(source, to) for source, following in TRANSITIONS.items() for to in following])
@@ -172,3 +179,17 @@ def test_the_patch_gives_what_was_decided_and_the_chain_holds(
     assert patched["status"] == after.dump()
     assert first_broken(builders.INCIDENT_UID, patched["status"]["trail"]) is None
     assert len(after.trail) == len(incident.status.trail) + len(people) + 1
+
+
+def test_a_decision_within_a_phase_ends_stalled() -> None:
+    """What work was stalled on is over when work goes on, also where the phase stays."""
+    stalled = Condition(
+        type="Stalled", status="True", reason="TargetHeld", last_transition_time="2026-01-31T12:00:00.000000Z"
+    )
+    after = applied(
+        builders.incident(Phase.EXECUTING, conditions=[stalled]),
+        Transition(to=Phase.EXECUTING, reason=Reason.DRY_RUN, message=""),
+        actor=ACTOR,
+        now=NOW,
+    )
+    assert after.condition("Stalled") is None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -34,6 +34,16 @@ PEOPLE = ("alice", "bob", "carol")
 STALE_AFTER = 2 * OperatorSettings().actions.dispatch_window
 """Seconds: what the gate saw may be a window old when the intent's window opens, and that one may run out."""
 
+SEAMS = (
+    "approvals",
+    "claim",
+    "write",
+    "answer",
+    "thread: before the send",
+    "thread: after the send",
+    "thread: before the proof",
+    "release",
+)
 incidents = st.sampled_from(NAMES)
 which = st.integers(0, 1)
 
@@ -51,6 +61,10 @@ class Operators(RuleBasedStateMachine):
         self.sends: Counter[tuple[str, int, str]] = Counter()
         self.concluded: dict[str, Result] = {}
         self.guards_changed = self.world.time.wall - timedelta(days=1)
+        self.withdrawn: dict[str, datetime] = {}
+        self.unknown: dict[str, Incident] = {}
+        self.found: set[str] = set()
+        self.deletions = 1
         self.born = 0
         self.said = 0
         self.processes = [self.process(timedelta(0)), self.process(timedelta(minutes=7))]
@@ -71,14 +85,14 @@ class Operators(RuleBasedStateMachine):
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
 
-    def incident(self, name: str) -> Incident:
+    def incident(self, name: str) -> Incident | None:
         """As stored."""
-        return self.world.incidents[(builders.NAMESPACE, name)]
+        return self.world.incidents.get((builders.NAMESPACE, name))
 
     @initialize(
         dry=st.booleans(),
         people=st.sampled_from([("alice",), ("alice", "bob")]),
-        approved=st.integers(0, 2),
+        approved=st.sampled_from([2, 2, 2, 1, 0]),
         answer=st.sampled_from(Answer),
     )
     def begin(self, dry: bool, people: tuple[str, ...], approved: int, answer: Answer) -> None:
@@ -128,12 +142,20 @@ class Operators(RuleBasedStateMachine):
             self.look(which, name)
             self.finish(which)
 
-    @rule(which=which, name=incidents, steps=st.integers(1, 9))
-    def work_up_to(self, which: int, name: str, steps: int) -> None:
-        """An operator gets somewhere, and is stopped there."""
+    @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS), times=st.integers(1, 2))
+    def pause_at(self, which: int, name: str, seam: str, times: int) -> None:
+        """An operator gets to a certain place, and is stopped there."""
         self.look(which, name)
-        for _ in range(steps):
-            self.advance(which)
+        while self.processes[which].busy and times:
+            times -= self.processes[which].at == seam
+            if times:
+                self.processes[which].advance()
+
+    @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS))
+    def crash_at(self, which: int, name: str, seam: str) -> None:
+        """An operator is killed at a certain place."""
+        self.pause_at(which, name, seam, 1)
+        self.crash(which)
 
     @rule(which=which, name=incidents)
     def take_over(self, which: int, name: str) -> None:
@@ -166,20 +188,25 @@ class Operators(RuleBasedStateMachine):
         """Somebody decides on the plan, or on another."""
         self.say(name, by, decision, minutes=60, **({"plan_digest": "sha256:" + "0" * 64} if stale else {}))
 
-    @rule(name=incidents, minutes=st.sampled_from([0.5, 60, 600]))
-    def approve(self, name: str, minutes: float) -> None:
-        """Enough people approve the plan."""
+    @rule(name=incidents, minutes=st.sampled_from([60, 600, 0.5]), seen=st.sampled_from([True, True, False]))
+    def approve(self, name: str, minutes: float, seen: bool = False) -> None:
+        """Enough people approve the plan, and an operator may see it at once."""
         for by in ("alice", "bob"):
             self.say(name, by, Decision.APPROVE, minutes=minutes)
+        if seen:
+            self.work(0, name, 1)
 
     def say(self, name: str, by: str, decision: Decision, *, minutes: float, **changes: Any) -> None:
         """An approval as the API server stores it."""
+        incident = self.incident(name)
+        if incident is None or incident.status.plan is None:
+            return
         self.said += 1
         now = self.world.time.wall
         self.world.say(
             builders.approval(
                 by,
-                of=self.incident(name),
+                of=incident,
                 decision=decision,
                 name=f"approval-{self.said}",
                 created=now,
@@ -193,12 +220,13 @@ class Operators(RuleBasedStateMachine):
         for uid, each in list(self.world.approvals.items()):
             if each.spec.incident_ref.name == name:
                 del self.world.approvals[uid]
+                self.withdrawn[uid] = self.world.time.wall
 
     @rule(name=incidents, firing=st.booleans())
     def alert(self, name: str, firing: bool) -> None:
         """The gateway merges a notification; an episode that has ended takes no more firing ones."""
         incident = self.incident(name)
-        if incident.status.phase in TERMINAL:
+        if incident is None or incident.status.phase in TERMINAL:
             return
         alerts = [builders.alert(firing=firing)]
         generation = incident.metadata.generation + 1
@@ -240,7 +268,7 @@ class Operators(RuleBasedStateMachine):
         self.world.guards = [GUARD.replace(generation=self.world.guards[0].generation + 1)]
         self.guards_changed = self.world.time.wall
 
-    @rule(kind=st.sampled_from(["withdraw", "dark", "drift", "declare", "policies"]), name=incidents)
+    @rule(kind=st.sampled_from(["withdraw", "dark", "drift", "declare", "policies", "delete"]), name=incidents)
     def trouble(self, kind: str, name: str) -> None:
         """What comes seldom."""
         {
@@ -249,6 +277,7 @@ class Operators(RuleBasedStateMachine):
             "drift": self.function_drifts,
             "declare": self.target_is_declared_anew,
             "policies": self.policies_change,
+            "delete": lambda: self.delete(name),
         }[kind]()
 
     @rule(seconds=st.sampled_from([1, 14, 16, 26, 40, 400, 4000]))
@@ -256,18 +285,34 @@ class Operators(RuleBasedStateMachine):
         """For everybody."""
         self.world.time.forward(seconds)
 
+    @rule(name=incidents, how=st.sampled_from(["no", "withdraw", "expire", "policies", "drift", "declare"]))
+    def lapse(self, name: str, how: str) -> None:
+        """Something voids what was approved, and time passes until no look before it is recent any more."""
+        if how == "no":
+            self.say(name, "carol", Decision.REJECT, minutes=600)
+        elif how != "expire":
+            self.trouble(how, name)
+        self.time_passes(4000 if how == "expire" else 40)
+
+    def delete(self, name: str) -> None:
+        """Somebody deletes an incident, which the policy lets nobody do while an intent is open."""
+        incident = self.incident(name)
+        if incident is not None and incident.status.open_step is None and self.deletions:
+            self.deletions -= 1
+            del self.world.incidents[(builders.NAMESPACE, name)]
+
     @rule(name=incidents)
     def person_reconciles(self, name: str) -> None:
-        """Somebody says what happened."""
-        incident = self.incident(name)
-        unknown = [step for step in incident.status.steps if step.outcome and step.outcome.result is Result.UNKNOWN]
-        if incident.status.phase is Phase.RECONCILIATION_REQUIRED and unknown and unknown[-1].intent:
-            self.said += 1
-            self.world.find(
-                builders.reconciliation(
-                    "alice", of=incident, name=f"finding-{self.said}", intent_id=unknown[-1].intent.id
+        """Somebody says what happened; also of an incident that is gone, whose claim is all that is left of it."""
+        for intent, owner in self.unknown.items():
+            if owner.metadata.name == name:
+                self.said += 1
+                self.world.find(
+                    builders.reconciliation(
+                        "alice", of=self.incident(name) or owner, name=f"finding-{self.said}", intent_id=intent
+                    )
                 )
-            )
+                self.found.add(intent)
 
     # What must not happen
 
@@ -297,6 +342,18 @@ class Operators(RuleBasedStateMachine):
                 self.outcome_stored(step)
         if new.phase is Phase.EXECUTING and old.phase is not Phase.EXECUTING:
             self.door_opened(after)
+        results = (
+            {step.outcome.result for step in new.steps_of(new.plan.revision) if step.outcome} if new.plan else set()
+        )
+        if old.phase is Phase.EXECUTING and new.phase in {Phase.INVESTIGATED, Phase.CLOSED}:
+            self.expect(not results & {Result.APPLIED, Result.UNKNOWN}, "walked back")
+        condition = new.condition(ConditionType.RECONCILED)
+        if condition is not None and condition.status == "True":
+            self.unknown = {intent: owner for intent, owner in self.unknown.items() if owner.key != after.key}
+        for step in new.steps:
+            if step.intent and step.outcome and step.outcome.result is Result.UNKNOWN and old != new:
+                known = step in old.steps
+                self.unknown |= {} if known else {step.intent.id: after}
 
     def step_stays(self, before: Step, after: Step | None) -> None:
         """A step only ever gains its outcome."""
@@ -360,17 +417,26 @@ class Operators(RuleBasedStateMachine):
         self.expect(held is not None and held.intent_id == intent, "a send by who does not hold the target")
         self.expect(incident.status.phase is Phase.EXECUTING, f"a send in {incident.status.phase}")
         for other in self.world.incidents.values():
-            self.expect(other is incident or not acting(other), "two incidents act on one function")
-        self.still_approved(incident)
+            self.expect(other is incident or other.status.open_step is None, "two incidents act on one function")
+        # A finding on an incident that is gone frees its function at once; on another, once the incident shows it.
+        names = {each.metadata.uid for each in self.world.incidents.values()}
+        for unknown, whose in self.unknown.items():
+            gone = whose.metadata.uid not in names
+            self.expect(gone and unknown in self.found, "a send while an outcome is unknown")
+        self.still_approved(incident, step, target)
 
-    def still_approved(self, incident: Incident) -> None:
+    def still_approved(self, incident: Incident, step: Step, target: RemediationTarget) -> None:
         """What the gate looks at held at most two windows ago."""
         status, then = incident.status, self.world.time.wall - timedelta(seconds=STALE_AFTER)
         assert status.plan is not None
         digest = status.plan.recomputed(incident.metadata.uid)
         self.expect(digest == status.plan.digest, "the plan is not what was approved")
+        (action,) = (each for each in status.plan.actions if each.id == step.action)
+        self.expect(action.target.uid == target.metadata.uid, "another target than was approved")
+        self.expect(action.target.state == self.world.function.state, "another state than was approved")
         for bound in status.approvals:
             self.expect(parse_rfc3339(bound.expires_at) > then, "an approval had expired")
+            self.expect(self.withdrawn.get(bound.uid, self.world.time.wall) > then, "an approval had been deleted")
         proposed = parse_rfc3339(status.phase_times[Phase.AWAITING_APPROVAL])
         self.expect(not proposed < self.guards_changed < then, "the policies had changed")
         self.expect(not any(self.objects(each, incident, then) for each in self.world.approvals.values()), "a no")
@@ -386,14 +452,6 @@ class Operators(RuleBasedStateMachine):
             # In doubt on a clock that is hours ahead it does not count as an objection that is surely in time.
             and parse_rfc3339(approval.spec.expires_at) > self.world.time.wall
         )
-
-
-def acting(incident: Incident) -> bool:
-    """Whether its request may still be under way."""
-    if incident.status.phase is Phase.RECONCILIATION_REQUIRED:
-        condition = incident.status.condition(ConditionType.RECONCILED)
-        return condition is None or condition.status != "True"
-    return incident.status.open_step is not None
 
 
 TestOperators = Operators.TestCase

@@ -17,6 +17,7 @@ COMMANDS = {
     "dismiss": "Dismiss an incident: nothing is done, and it is closed.",
     "gateway": "Run the HTTP gateway that turns alerts into Incidents.",
     "operator": "Run the operator.",
+    "rbac": "Check what an identity may do, beyond what PRAXIS grants.",
     "reconcile": "Record what a person found on an incident whose outcome is unknown.",
     "reject": "Reject the plan of an incident.",
     "render": "Render the CRDs, policies, RBAC and diagrams from the code, or check that they are not stale.",

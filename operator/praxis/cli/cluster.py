@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import urllib3
 import urllib3.exceptions
 import yaml
 from kubernetes.client import ApiClient, ApiException, Configuration
@@ -23,7 +24,7 @@ from pydantic import ValidationError
 from praxis.api.base import GROUP, Resource
 from praxis.api.incident import Incident
 from praxis.errors import AnswerLost, NeedsPerson, Refused, RetryLater
-from praxis.kube import Document, path_of
+from praxis.kube import Document, path_of, resource_path
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 READ_TIMEOUT_SECONDS = 30.0
@@ -36,6 +37,19 @@ class Identity:
 
     username: str
     server_time: datetime | None
+
+
+@dataclass(frozen=True)
+class Impersonated:
+    """Somebody as whom a request is made; the API server adds the groups that a service account is in."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        """As the API server takes them: a header line for each group."""
+        return [("Impersonate-User", self.user), *(("Impersonate-Group", group) for group in self.groups)]
 
 
 @dataclass(frozen=True)
@@ -86,15 +100,26 @@ class UserCluster:
         """Close the connections."""
         self._api.close()
 
-    def whoami(self) -> Identity:
+    def whoami(self, *, impersonated: Impersonated | None = None) -> Identity:
         """Who the user is, by the API server's own word; an approval must carry exactly this name.
 
         Raises:
             Refused, RetryLater: as the API server answers, or does not.
         """
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-        document, server_time = self._request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+        document, server_time = self._request(
+            "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review, impersonated
+        )
         return Identity(document["status"]["userInfo"]["username"], server_time)
+
+    def review(self, path: str, document: Document, *, impersonated: Impersonated | None = None) -> Document:
+        """Post a review, which stores nothing; perhaps as somebody else. Raises Refused, RetryLater, NeedsPerson."""
+        return self._request("POST", path, document, impersonated)[0]
+
+    def namespaces(self) -> list[str]:
+        """The name of every namespace. Raises Refused, RetryLater, NeedsPerson."""
+        items = self._request("GET", resource_path("/api/v1", "namespaces", None))[0].get("items") or []
+        return [each["metadata"]["name"] for each in items]
 
     def incident(self, name: str) -> Found:
         """Read an incident, as stored now.
@@ -127,17 +152,25 @@ class UserCluster:
         return self._request("POST", path_of(kind, self.namespace), manifest)[0]
 
     def _request(
-        self, method: Literal["GET", "POST"], path: str, body: Document | None = None
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        body: Document | None = None,
+        impersonated: Impersonated | None = None,
     ) -> tuple[Document, datetime | None]:
         try:
-            request = self._api.param_serialize(
+            verb, url, headers, sent, _ = self._api.param_serialize(
                 method,
                 path,
                 header_params={"Accept": "application/json", "Content-Type": "application/json"},
                 body=body,
                 auth_settings=["BearerToken"],
             )
-            response = self._api.call_api(*request, _request_timeout=(CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS))
+            lines = urllib3.HTTPHeaderDict(headers)
+            for name, value in impersonated.headers if impersonated else ():
+                lines.add(name, value)
+            timeout = (CONNECT_TIMEOUT_SECONDS, READ_TIMEOUT_SECONDS)
+            response = self._api.call_api(verb, url, lines, sent, _request_timeout=timeout)
             data = response.read()
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise RetryLater(f"the API server at {self._api.configuration.host} cannot be reached: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,12 @@ IN_FORCE_SECONDS = 30.0
 Rule = Mapping[str, Sequence[str]]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Installation:
     """Service accounts with the shipped roles in a namespace of its own; nobody else is bound."""
 
     plane: ControlPlane
     names: Names
-    granted: list[str] = field(default_factory=list)
 
     @classmethod
     def create(cls, plane: ControlPlane) -> Installation:
@@ -38,7 +37,8 @@ class Installation:
             installation._post(document)
         for document in rbac.documents(names):
             installation._post(installation._renamed(document))
-        installation._wait({"verb": "patch", "group": "praxis.kopachelli.dev", "resource": "incidents/status"})
+        asked = {"verb": "patch", "group": "praxis.kopachelli.dev", "resource": "incidents/status"}
+        installation._wait(asked, user=names.operator)
         return installation
 
     @property
@@ -50,11 +50,20 @@ class Installation:
         """The operator's, watching these namespaces, or all."""
         return OperatorSettings(namespaces=list(namespaces), installation_namespace=self.names.namespace)
 
-    def grant(self, rule: Rule, *, name: str, namespace: str | None = None) -> None:
-        """Give the operator one rule more, cluster-wide or in a namespace, and wait until it is in force."""
+    def grant(
+        self, rule: Rule, *, namespace: str | None = None, user: str | None = None, group: str | None = None
+    ) -> str:
+        """Give one rule more, cluster-wide or in a namespace, and wait until it is in force.
+
+        To the operator, unless a user or a group is named. The name of the new role and binding.
+        """
+        name = f"more-{secrets.token_hex(4)}"
         kind = "Role" if namespace else "ClusterRole"
         metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
         subject = {"kind": "ServiceAccount", "name": self.names.operator_account, "namespace": self.names.namespace}
+        if user or group:
+            kind_of_subject = "User" if user else "Group"
+            subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind_of_subject, "name": str(user or group)}
         api = {"apiVersion": "rbac.authorization.k8s.io/v1"}
         self._post({**api, "kind": kind, "metadata": metadata, "rules": [rule]})
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
@@ -67,8 +76,11 @@ class Installation:
                 "name": rule.get("resourceNames", [""])[0],
                 "namespace": namespace or "",
                 "path": rule.get("nonResourceURLs", [""])[0],
-            }
+            },
+            user=user or (None if group else self.names.operator),
+            group=group,
         )
+        return name
 
     def _renamed(self, document: dict[str, Any]) -> dict[str, Any]:
         if document["metadata"].get("namespace"):
@@ -88,7 +100,7 @@ class Installation:
         within = f"/namespaces/{namespace}" if namespace else ""
         self.plane.request("POST", f"{api}{within}/{plural}", document)
 
-    def _wait(self, asked: Mapping[str, str]) -> None:
+    def _wait(self, asked: Mapping[str, str], *, user: str | None = None, group: str | None = None) -> None:
         resource, _, subresource = asked["resource"].partition("/")
         attributes = {**asked, "resource": resource, "subresource": subresource}
         path = attributes.pop("path", "")
@@ -98,7 +110,7 @@ class Installation:
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SubjectAccessReview",
-            "spec": {"user": self.names.operator, "groups": ["system:authenticated"], **what},
+            "spec": {"user": user or "somebody", "groups": [group] if group else [], **what},
         }
         deadline = time.monotonic() + IN_FORCE_SECONDS
         while time.monotonic() < deadline:

@@ -160,8 +160,9 @@ def test_a_sentence() -> None:
     (excess,) = excesses([rule], HOME)
     assert excess.sentence("in shop", 'RBAC: allowed by RoleBinding "x"') == (
         "may create incidentapprovals.praxis.kopachelli.dev, create incidentreconciliations.praxis.kopachelli.dev, "
-        "update incidentapprovals.praxis.kopachelli.dev, update incidentreconciliations.praxis.kopachelli.dev and 2 "
-        'more in shop, but deciding is for people: remove the rule {"apiGroups": ["praxis.kopachelli.dev"], "resources": '
+        "update incidentapprovals.praxis.kopachelli.dev, update incidentreconciliations.praxis.kopachelli.dev "
+        "and 2 more in shop, but deciding is for people: "
+        'remove the rule {"apiGroups": ["praxis.kopachelli.dev"], "resources": '
         '["incidentapprovals", "incidentreconciliations"], "verbs": ["create", "update", "patch"]} '
         '(RBAC: allowed by RoleBinding "x")'
     )

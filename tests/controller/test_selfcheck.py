@@ -86,8 +86,7 @@ async def test_the_shipped_roles_pass(installation: Installation, watched: tuple
 async def test_a_cluster_wide_danger(installation: Installation, danger: str) -> None:
     """Each is refused, with the rule to remove and the binding and role that the API server names."""
     granted, why = DANGERS[danger]
-    name = f"{installation.names.namespace}-more"
-    installation.grant(granted, name=name)
+    name = installation.grant(granted)
     message = await refused(installation, "default")
     (sentence,) = message.splitlines()[1:]
     assert sentence.startswith(f"- it may {granted['verbs'][0]} ")
@@ -98,29 +97,27 @@ async def test_a_cluster_wide_danger(installation: Installation, danger: str) ->
 
 async def test_a_danger_in_one_namespace(installation: Installation) -> None:
     """A Role in one of all namespaces is found, and the sentence says where."""
-    installation.grant(DANGERS["create approvals"][0], name="more", namespace="default")
+    name = installation.grant(DANGERS["create approvals"][0], namespace="default")
     (sentence,) = (await refused(installation)).splitlines()[1:]
     assert sentence.startswith(
         "- it may create incidentapprovals.praxis.kopachelli.dev in default, but deciding is for people: "
     )
-    assert 'RoleBinding "more/default" of Role "more"' in sentence or 'RoleBinding "more" of Role "more"' in sentence
+    assert f'RoleBinding "{name}/default" of Role "{name}"' in sentence
 
 
 async def test_namespaces_that_are_not_watched_are_not_asked_for(installation: Installation) -> None:
     """With a list of namespaces only these and the installation's own count."""
-    installation.grant(DANGERS["create approvals"][0], name=f"{installation.names.namespace}", namespace="default")
+    installation.grant(DANGERS["create approvals"][0], namespace="default")
     async with await Kube.connect(installation.kubeconfig) as kube:
         await own_powers(kube, installation.settings("kube-system"))
-    installation.grant(DANGERS["tokens"][0], name="more", namespace=installation.names.namespace)
+    installation.grant(DANGERS["tokens"][0], namespace=installation.names.namespace)
     assert "serviceaccounts/token" in await refused(installation, "kube-system")
 
 
 async def test_a_sentence_for_each_rule(installation: Installation) -> None:
     """Two rules are two sentences; a Lease elsewhere is too much, the own one is not."""
-    installation.grant(DANGERS["impersonate"][0], name=f"{installation.names.namespace}-a")
-    installation.grant(
-        rule("coordination.k8s.io", "leases", "create"), name=f"{installation.names.namespace}-b", namespace="default"
-    )
+    installation.grant(DANGERS["impersonate"][0])
+    installation.grant(rule("coordination.k8s.io", "leases", "create"), namespace="default")
     sentences = (await refused(installation)).splitlines()[1:]
     assert [each.split(" in ")[0] for each in sorted(sentences)] == [
         "- it may create leases.coordination.k8s.io",
@@ -158,9 +155,9 @@ async def test_an_incomplete_list_is_made_up_for_by_questions(installation: Inst
     allowed = Allowed.to(names, names.operator_account)
     async with await Kube.connect(installation.kubeconfig) as kube:
         before = await examine(incomplete(kube), allowed=allowed, namespaces=["default"])
-        installation.grant(DANGERS["escalate"][0], name=f"{names.namespace}-more")
-        installation.grant(DANGERS["one Secret"][0], name=f"{names.namespace}-named", namespace="default")
-        installation.grant(rule("", "secrets", "list"), name=f"{names.namespace}-all", namespace="default")
+        installation.grant(DANGERS["escalate"][0])
+        installation.grant(DANGERS["one Secret"][0], namespace="default")
+        installation.grant(rule("", "secrets", "list"), namespace="default")
         after = await examine(incomplete(kube), allowed=allowed, namespaces=["default"])
     gap = "namespace default: an authoriser does not list its rules"
     assert (before.sentences, before.gaps) == ((), (gap,))
@@ -225,8 +222,7 @@ def start(installation: Installation, directory: Path) -> subprocess.CompletedPr
 
 def test_the_operator_ends_with_the_sentence(installation: Installation, tmp_path: Path) -> None:
     """With one binding too many `praxis operator` ends with 1 and says what to remove, before it watches anything."""
-    name = f"{installation.names.namespace}-more"
-    installation.grant(DANGERS["create approvals"][0], name=name)
+    name = installation.grant(DANGERS["create approvals"][0])
     ended = start(installation, tmp_path)
     assert ended.returncode == 1, ended.stderr
     assert "praxis operator: the operator refuses to start, as it may do more than it needs:\n- it may create" in (

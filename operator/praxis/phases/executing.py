@@ -26,7 +26,7 @@ from praxis.machine import Phase
 from praxis.phases import gate, holding
 from praxis.phases.contract import Record, Tools, Transition, Wait
 from praxis.phases.outcome import believed, concluded, replaced
-from praxis.phases.send import Send
+from praxis.phases.send import Send, on_own_thread
 
 HELD_RETRY_SECONDS = 15.0
 
@@ -192,9 +192,9 @@ async def settle(incident: Incident, step: Step, tools: Tools) -> Transition | W
             tools, Result.UNKNOWN, Reason.NOT_PROVEN, f"target {action.target.name} is gone; nothing can be read"
         )
     else:
-        verdict = await asyncio.to_thread(
-            tools.adapter.verify, target, IntentId(step.intent.id), step.intent.baseline, None
-        )
+        intent, baseline = IntentId(step.intent.id), step.intent.baseline
+        # It may look for minutes: in the shared pool it would keep others waiting, and the process from ending.
+        verdict = await on_own_thread(lambda: tools.adapter.verify(target, intent, baseline, None))
         # Only the process that wrote an intent knows what it sent; whatever an adapter says, we do not.
         outcome = believed(tools, verdict)
     return replaced(incident, step.replace(outcome=outcome))

@@ -14,6 +14,11 @@ PATIENCE_SECONDS = 90.0
 
 def begin(stack: Stack, service: Service, *, suffix: str = "") -> Incident:
     """An incident that a person made, in AwaitingApproval."""
+    return reached(stack, declare(stack, service, suffix=suffix), Phase.AWAITING_APPROVAL)
+
+
+def declare(stack: Stack, service: Service, *, suffix: str = "") -> str:
+    """The name of an incident that a person makes."""
     name = f"memory-{service.name}{suffix}"
     stack.apply(
         [
@@ -29,7 +34,7 @@ def begin(stack: Stack, service: Service, *, suffix: str = "") -> Incident:
             }
         ]
     )
-    return reached(stack, name, Phase.AWAITING_APPROVAL)
+    return name
 
 
 def alert(service: Service, status: str) -> dict[str, object]:

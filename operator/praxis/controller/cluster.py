@@ -57,6 +57,13 @@ class KubeCluster:
             raise
         return Incident.parse(reply.document)
 
+    async def names(self) -> list[tuple[str, str]]:
+        """Namespace and name of every Incident in the watched namespaces."""
+        found: list[dict[str, Any]] = []
+        for namespace in self._namespaces:
+            found += await self._kube.metadata(path_of(Incident, namespace))
+        return [(each["namespace"], each["name"]) for each in found]
+
     async def approvals(self, incident: Incident) -> tuple[list[IncidentApproval], datetime | None]:
         """Every approval that names this incident's uid, and the API server's own time."""
         reply = await self._by_reference(IncidentApproval, incident.metadata.namespace, uid=incident.metadata.uid)

@@ -170,6 +170,10 @@ async def supervise(
 
     async def started() -> None:
         metrics.leading.set(1)
+        # What the leader before wrote was no news to the watch here, and it may have ended in the middle of something.
+        known: list[Key] = incidents.keys()
+        for key in known:
+            await queue.add(key)
         await queue.pause(False)
 
     async def stopped() -> None:
@@ -189,7 +193,7 @@ async def supervise(
         async with asyncio.TaskGroup() as group:
             group.create_task(watching_until(stop))
             group.create_task(ready())
-            group.create_task(resync(queue, incidents, settings.resync_interval))
+            group.create_task(resync(queue, cluster, incidents, settings.resync_interval))
             group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))
             group.create_task(work(queue, reconciler, settings.workers))
     finally:
@@ -240,10 +244,17 @@ async def installation(cluster: KubeCluster, state: State) -> None:
             return
 
 
-async def resync(queue: WorkQueue, incidents: Incidents, interval: float) -> None:
-    """Look at everything again from time to time, spread out: a silent watch costs at most this long."""
+async def resync(queue: WorkQueue, cluster: KubeCluster, incidents: Incidents, interval: float) -> None:
+    """Look at everything again from time to time, spread out: a silent watch costs at most this long.
+
+    Listed, as a silent watch never told of what is new; and what it told of, as that may be gone.
+    """
     while True:
-        keys: list[Key] = incidents.keys()
+        keys = set(incidents.keys())
+        try:
+            keys |= {Key(*each) for each in await cluster.names()}
+        except PraxisError as error:
+            log.warning("incidents not listed", extra={"error": str(error)})
         for key in keys:
             await queue.add(key)
             await asyncio.sleep(interval / (len(keys) + 1))

@@ -1,13 +1,15 @@
-"""kopf's part: watching, reconnecting, logging in. Every event only wakes a key up; what it says is not believed.
+"""kopf's part: watching, reconnecting, logging in. An event only wakes a key up; what it says is not believed.
 
 `on.event` needs no annotation and no finalizer on anybody's object, and keeps no state; a lost or doubled event changes
-nothing, because the work reads fresh and a resync covers a watch that has gone silent.
+nothing, because the work reads fresh and a resync covers a watch that has gone silent. What the operator itself wrote
+is no news: a failure that is written down each time in other words would otherwise never back off.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import kopf
@@ -24,14 +26,36 @@ from praxis.settings import OperatorSettings
 log = logging.getLogger(__name__)
 
 
+class News:
+    """Tells what others changed from what the operator wrote itself: status, but for a target that nobody holds."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, Key], tuple[Any, ...]] = {}
+
+    def told(self, kind: str, event: Mapping[str, Any]) -> bool:
+        """Whether an event says more than the object's last one; an object that is gone is forgotten."""
+        document = event["object"]
+        metadata = document["metadata"]
+        at = (kind, Key(metadata.get("namespace", ""), metadata["name"]))
+        if event["type"] == "DELETED":
+            self._known.pop(at, None)
+            return True
+        # A change of spec raises the generation, and so does a deletion that has to wait.
+        facts = (metadata["uid"], metadata.get("generation"), "holder" in document.get("status", {}))
+        former, self._known[at] = self._known.get(at), facts
+        return former != facts
+
+
 def registry(
     *, kube: Kube, queue: WorkQueue, incidents: Incidents, metrics: Metrics, clock: Clock
 ) -> kopf.OperatorRegistry:
     """The handlers: one for each kind, and the login with the operator's own credentials."""
     handlers = kopf.OperatorRegistry()
+    news = News()
 
-    def delivered(plural: str) -> None:
+    def delivered(plural: str, event: Any) -> bool:
         metrics.delivered(plural, clock.now().timestamp())
+        return news.told(plural, event)
 
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.ConnectionInfo:
@@ -39,38 +63,42 @@ def registry(
 
     @kopf.on.event(GROUP, VERSION, "incidents", registry=handlers)
     async def incident(event: Any, body: kopf.Body, namespace: str | None, name: str | None, **_: Any) -> None:
-        delivered("incidents")
         key = Key(namespace or "", name or "")
-        if event["type"] == "DELETED":
-            incidents.gone(key)
-        else:
-            try:
-                incidents.saw(Incident.parse(dict(body)))
-            except ValidationError:
-                log.exception("an incident does not hold its schema", extra={"incident": str(key)})
-        await queue.add(key)
+        keep(incidents, key, None if event["type"] == "DELETED" else dict(body))
+        if delivered("incidents", event):
+            await queue.add(key)
 
-    async def named(body: kopf.Body, namespace: str | None, plural: str) -> None:
-        delivered(plural)
+    async def named(event: Any, body: kopf.Body, namespace: str | None, plural: str) -> None:
         name = body.get("spec", {}).get("incidentRef", {}).get("name")
-        if name:
+        if delivered(plural, event) and name:
             await queue.add(Key(namespace or "", str(name)))
 
     @kopf.on.event(GROUP, VERSION, "incidentapprovals", registry=handlers)
-    async def approval(body: kopf.Body, namespace: str | None, **_: Any) -> None:
-        await named(body, namespace, "incidentapprovals")
+    async def approval(event: Any, body: kopf.Body, namespace: str | None, **_: Any) -> None:
+        await named(event, body, namespace, "incidentapprovals")
 
     @kopf.on.event(GROUP, VERSION, "incidentreconciliations", registry=handlers)
-    async def reconciliation(body: kopf.Body, namespace: str | None, **_: Any) -> None:
-        await named(body, namespace, "incidentreconciliations")
+    async def reconciliation(event: Any, body: kopf.Body, namespace: str | None, **_: Any) -> None:
+        await named(event, body, namespace, "incidentreconciliations")
 
     @kopf.on.event(GROUP, VERSION, "remediationtargets", registry=handlers)
-    async def target(namespace: str | None, **_: Any) -> None:
-        delivered("remediationtargets")
-        for key in incidents.open_keys(namespace):
-            await queue.add(key)
+    async def target(event: Any, namespace: str | None, **_: Any) -> None:
+        if delivered("remediationtargets", event):
+            for key in incidents.open_keys(namespace):
+                await queue.add(key)
 
     return handlers
+
+
+def keep(incidents: Incidents, key: Key, document: dict[str, Any] | None) -> None:
+    """Keep what the gauges need of an incident; without a document it is gone."""
+    if document is None:
+        incidents.gone(key)
+        return
+    try:
+        incidents.saw(Incident.parse(document))
+    except ValidationError:
+        log.exception("an incident does not hold its schema", extra={"incident": str(key)})
 
 
 async def connection(kube: Kube) -> kopf.ConnectionInfo:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 
 from praxis.api.incident import Incident
-from praxis.demo.stack import PRAXIS, Service, Stack
+from praxis.demo.stack import POLL_SECONDS, PRAXIS, Service, Stack
 from praxis.machine import Phase
 
 PATIENCE_SECONDS = 90.0
@@ -78,3 +79,13 @@ def clear(stack: Stack, service: Service, incident: Incident) -> None:
 def reached(stack: Stack, name: str, phase: Phase) -> Incident:
     """The incident, once it is in a phase."""
     return stack.wait(name, lambda each: each.status.phase is phase, timeout=PATIENCE_SECONDS)
+
+
+def freed(stack: Stack, service: Service) -> None:
+    """Return once nobody holds the target of a service. Raises TimeoutError."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    target = ("get", "remediationtarget", service.target, "-n", stack.namespace, "-o", "jsonpath={.status.holder}")
+    while holder := stack.plane.kubectl(*target).stdout:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{service.target} is held: {holder}")
+        time.sleep(POLL_SECONDS)

@@ -13,7 +13,7 @@ from praxis.demo.function_compute import Fault
 from praxis.demo.function_compute.faults import Kind
 from praxis.demo.stack import Service, Stack
 from praxis.machine import Phase
-from tests.e2e.life import PATIENCE_SECONDS, approve, begin, declare, reached
+from tests.e2e.life import PATIENCE_SECONDS, approve, begin, declare, freed, praxis, reached
 
 pytestmark = [pytest.mark.e2e, pytest.mark.controlplane]
 
@@ -67,3 +67,22 @@ def test_an_operator_that_verifies_for_another_ends_when_it_is_told_to(
     stack.start_operator("operator-last")
     reached(stack, incident.metadata.name, Phase.RECONCILIATION_REQUIRED)
     assert stack.emulator.dispatches(function=mine.name) == []
+
+
+def test_the_target_of_an_incident_that_is_gone_can_be_deleted_once_a_person_has_looked(
+    stack: Stack, service: Callable[[], Service]
+) -> None:
+    """The incident was deleted while it observed: its claim stands until it is reconciled, and is removed then."""
+    mine = service()
+    stack.start_operator()
+    incident = begin(stack, mine)
+    approve(stack, incident)
+    reached(stack, incident.metadata.name, Phase.OBSERVING)
+    stack.plane.kubectl("delete", "incident", incident.metadata.name, "-n", stack.namespace)
+    target = ("remediationtarget", mine.target, "-n", stack.namespace)
+    refused = stack.plane.kubectl("delete", *target, check=False)
+    assert "held by incident" in refused.stderr
+    found = praxis(stack, "reconcile", incident.metadata.name, "--observed", "applied", "--note", "restarted", "--yes")
+    assert found.returncode == 0, found.stderr
+    freed(stack, mine)
+    stack.plane.kubectl("delete", *target)

@@ -224,3 +224,34 @@ async def test_a_target_that_is_gone_is_held_by_nobody() -> None:
     (target,) = world.targets.values()
     world.targets.clear()
     assert not await holding.still_held(target, MINE, world.tools())
+
+
+@pytest.mark.parametrize(
+    ("other", "found", "left"),
+    [
+        (another(Phase.RESOLVED), None, False),
+        (another(Phase.OBSERVING), None, True),
+        (another(Phase.RECONCILIATION_REQUIRED), None, True),
+        (another(Phase.RECONCILIATION_REQUIRED, conditions=reconciled("True")), None, False),
+        (None, None, True),
+        (None, finding(), False),
+    ],
+    ids=["ended", "observing", "unknown", "reconciled", "gone", "gone and reconciled"],
+)
+async def test_a_claim_that_its_process_did_not_come_to_release_is_released(
+    other: Incident | None, found: object, left: bool
+) -> None:
+    """Otherwise a target whose holder is over could never be deleted; a claim that stands is not touched."""
+    world, _ = occupied(holder(), other)
+    if found is not None:
+        world.find(found)  # type: ignore[arg-type]
+    await holding.release_void(world.tools())
+    assert (world.targets[builders.TARGET_UID].status.holder is not None) is left
+
+
+async def test_a_void_claim_that_was_made_anew_meanwhile_is_not_released() -> None:
+    """Judged and removed by compare-and-swap; the other targets are looked at all the same."""
+    world, _ = occupied(holder(), another(Phase.RESOLVED))
+    world.cluster.before("release", lambda: by_another(world))
+    await holding.release_void(world.tools())
+    assert world.targets[builders.TARGET_UID].status.holder == holder()

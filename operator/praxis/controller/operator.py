@@ -33,6 +33,7 @@ from praxis.errors import PraxisError, RetryLater
 from praxis.evidence.toolbox import EvidenceToolbox
 from praxis.kube import Kube
 from praxis.memory.stores import open_memory
+from praxis.phases import holding
 from praxis.phases.contract import Tools
 from praxis.reasoning.client import ModelClient
 from praxis.reasoning.reasoner import QwenReasoner
@@ -89,6 +90,16 @@ async def operator(
         intents = Intents(clock=clock)
         events = EventRecorder(kube=kube, clock=clock, instance=writer)
         actor = f"system:serviceaccount:{settings.installation_namespace}:{settings.operator_account}"
+        tools = Tools(
+            settings=settings,
+            clock=clock,
+            writer=writer,
+            cluster=cluster,
+            reasoner=reasoner,
+            memory=memory,
+            adapter=adapter,
+            sightings=intents,
+        )
         reconciler = Reconciler(
             cluster=cluster,
             writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=actor, intents=intents),
@@ -96,16 +107,7 @@ async def operator(
                 kube=kube, cluster=cluster, clock=clock, quorum=settings.quorum, events=events, metrics=metrics
             ),
             events=events,
-            tools=Tools(
-                settings=settings,
-                clock=clock,
-                writer=writer,
-                cluster=cluster,
-                reasoner=reasoner,
-                memory=memory,
-                adapter=adapter,
-                sightings=intents,
-            ),
+            tools=tools,
             queue=queue,
             incidents=incidents,
             metrics=metrics,
@@ -129,6 +131,7 @@ async def operator(
                 cluster=cluster,
                 queue=queue,
                 reconciler=reconciler,
+                tools=tools,
                 incidents=incidents,
                 metrics=metrics,
                 handlers=handlers,
@@ -155,6 +158,7 @@ async def supervise(
     cluster: KubeCluster,
     queue: WorkQueue,
     reconciler: Reconciler,
+    tools: Tools,
     incidents: Incidents,
     metrics: Metrics,
     handlers: kopf.OperatorRegistry,
@@ -194,6 +198,7 @@ async def supervise(
             group.create_task(watching_until(stop))
             group.create_task(ready())
             group.create_task(resync(queue, cluster, incidents, settings.resync_interval))
+            group.create_task(free(queue, tools, settings.resync_interval))
             group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))
             group.create_task(work(queue, reconciler, settings.workers))
     finally:
@@ -259,6 +264,18 @@ async def resync(queue: WorkQueue, cluster: KubeCluster, incidents: Incidents, i
             await queue.add(key)
             await asyncio.sleep(interval / (len(keys) + 1))
         await asyncio.sleep(interval / (len(keys) + 1))
+
+
+async def free(queue: WorkQueue, tools: Tools, interval: float) -> None:
+    """From time to time free targets whose holder is over, where the process that should have done it ended before."""
+    while True:
+        await asyncio.sleep(interval)
+        if queue.paused:
+            continue
+        try:
+            await holding.release_void(tools)
+        except PraxisError as error:
+            log.warning("void holders not released", extra={"error": str(error)})
 
 
 def write_port(path: Path, port: int) -> None:

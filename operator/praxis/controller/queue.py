@@ -60,6 +60,11 @@ class WorkQueue:
         self.retries = 0
 
     @property
+    def paused(self) -> bool:
+        """Whether no keys are handed out."""
+        return self._paused
+
+    @property
     def depth(self) -> int:
         """How many keys wait for their turn now."""
         now = self._clock.boottime()

@@ -7,12 +7,15 @@ request may still change.
 
 from __future__ import annotations
 
+import contextlib
+
 from praxis.api.base import IntentId
 from praxis.api.incident import Incident
 from praxis.api.reasons import ConditionType
 from praxis.api.target import Holder, RemediationTarget
 from praxis.approval.reconciliation import releases
 from praxis.clock import rfc3339
+from praxis.errors import Superseded
 from praxis.machine import Phase
 from praxis.phases.contract import Tools
 
@@ -80,4 +83,17 @@ async def release(incident: Incident, tools: Tools) -> None:
     for target in await tools.cluster.targets(incident.metadata.namespace):
         holder = target.status.holder
         if holder is not None and (holder.incident_uid, holder.revision) == mine:
+            await tools.cluster.release(target)
+
+
+async def release_void(tools: Tools) -> None:
+    """Remove every claim that no longer stands: one whose holder ended before it came to `release`, or is gone.
+
+    Until then nobody could delete the target. Safe beside any claim: it is compare-and-swap on what was judged.
+    """
+    for target in await tools.cluster.all_targets():
+        holder = target.status.holder
+        if holder is None or await stands(target, holder, tools):
+            continue
+        with contextlib.suppress(Superseded):
             await tools.cluster.release(target)

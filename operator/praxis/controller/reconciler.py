@@ -158,8 +158,9 @@ class Reconciler:
         try:
             decision = await PHASES[incident.status.phase](incident, self._tools)
             if isinstance(decision, Transition):
-                stored = await self._carry_out(incident, decision)
-                await self._verdicts.settle(key, stored)
+                incident = await self._carry_out(incident, decision)
+                decision = None  # it is stored: whatever fails from here on is about what it led to
+                await self._verdicts.settle(key, incident)
                 return Later(0.0)
             await self._verdicts.settle(key, incident)
             return await self._wait(incident, decision)

@@ -137,13 +137,13 @@ async def test_cluster_admin(plane: ControlPlane, installation: Installation) ->
         assert why in everything
 
 
-def incomplete(kube: Kube) -> Reviews:
+def unlisted(kube: Kube, *, incomplete: bool = True) -> Reviews:
     """Reviews of an API server with an authoriser that does not list its rules: only questions are answered."""
 
     async def ask(path: str, review: dict[str, Any]) -> dict[str, Any]:
         answer = (await kube.create(path, review)).document
         if review["kind"] == "SelfSubjectRulesReview":
-            return {"status": {"incomplete": True, "resourceRules": [], "nonResourceRules": []}}
+            return {"status": {"incomplete": incomplete, "resourceRules": [], "nonResourceRules": []}}
         return answer
 
     return Reviews(ask)
@@ -154,11 +154,11 @@ async def test_an_incomplete_list_is_made_up_for_by_questions(installation: Inst
     names = installation.names
     allowed = Allowed.to(names, names.operator_account)
     async with await Kube.connect(installation.kubeconfig) as kube:
-        before = await examine(incomplete(kube), allowed=allowed, namespaces=["default"])
+        before = await examine(unlisted(kube), allowed=allowed, namespaces=["default"])
         installation.grant(DANGERS["escalate"][0])
         installation.grant(DANGERS["one Secret"][0], namespace="default")
         installation.grant(rule("", "secrets", "list"), namespace="default")
-        after = await examine(incomplete(kube), allowed=allowed, namespaces=["default"])
+        after = await examine(unlisted(kube), allowed=allowed, namespaces=["default"])
     gap = "namespace default: an authoriser does not list its rules"
     assert (before.sentences, before.gaps) == ((), (gap,))
     assert [each.split(", but")[0] for each in after.sentences] == [
@@ -167,6 +167,18 @@ async def test_an_incomplete_list_is_made_up_for_by_questions(installation: Inst
     ]
     assert all("remove what grants it (RBAC: allowed by " in each for each in after.sentences)
     assert after.gaps == (gap,)
+
+
+async def test_cluster_wide_dangers_are_asked_for_in_any_case(installation: Installation) -> None:
+    """A danger that a list which claims to be complete leaves out is found all the same."""
+    allowed = Allowed.to(installation.names, installation.names.operator_account)
+    installation.grant(DANGERS["escalate"][0])
+    async with await Kube.connect(installation.kubeconfig) as kube:
+        finding = await examine(unlisted(kube, incomplete=False), allowed=allowed, namespaces=["default"])
+    assert [each.split(", but")[0] for each in finding.sentences] == [
+        "may escalate clusterroles.rbac.authorization.k8s.io in every namespace"
+    ]
+    assert finding.gaps == ()
 
 
 async def test_of_somebody_else_questions_are_answered(plane: ControlPlane, installation: Installation) -> None:

@@ -10,6 +10,7 @@ a client certificate is presented by the proxy.
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -125,10 +126,22 @@ class Proxy:
     kubeconfig: Path
     asked: list[tuple[str, str]] = field(default_factory=list)
     rules: list[Rule] = field(default_factory=list)
+    _heard: asyncio.Event = field(default_factory=asyncio.Event)
 
     def spoil(self, fault: Fault, *, method: str = "PATCH", path: str = "", times: int = 1) -> None:
         """Spoil the next requests of that method whose path contains this; rules apply in the order they were given."""
         self.rules.append(Rule(fault, method, path, times))
+
+    def heard(self, request: web.Request) -> None:
+        """A request came."""
+        self.asked.append((request.method, request.path_qs))
+        self._heard.set()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Return once something holds that only a further request can bring about."""
+        while not holds():
+            self._heard.clear()
+            await self._heard.wait()
 
     def count(self, method: str, path: str = "") -> int:
         """How many such requests came."""
@@ -160,7 +173,6 @@ async def proxied(kubeconfig: Path, directory: Path) -> AsyncIterator[Proxy]:
 def _application(proxy: Proxy, session: aiohttp.ClientSession, upstream: str) -> web.Application:
     async def handle(request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        proxy.asked.append((request.method, request.path_qs))
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         address = f"{upstream}{request.path_qs}"
 
@@ -171,8 +183,10 @@ def _application(proxy: Proxy, session: aiohttp.ClientSession, upstream: str) ->
         for rule in proxy.rules:
             if rule.takes(request):
                 rule.times -= 1
+                proxy.heard(request)
                 spoilt = await rule.fault(Exchange(request, body, forward))
                 return spoilt if spoilt is not None else _cut(request)
+        proxy.heard(request)
         async with session.request(request.method, address, headers=headers, data=body) as reply:
             return await _passed_on(request, reply)
 

@@ -437,8 +437,7 @@ class Operators(RuleBasedStateMachine):
         for bound in status.approvals:
             self.expect(parse_rfc3339(bound.expires_at) > then, "an approval had expired")
             self.expect(self.withdrawn.get(bound.uid, self.world.time.wall) > then, "an approval had been deleted")
-        proposed = parse_rfc3339(status.phase_times[Phase.AWAITING_APPROVAL])
-        self.expect(not proposed < self.guards_changed < then, "the policies had changed")
+        self.expect(status.guards == self.world.guards or self.guards_changed >= then, "the policies had changed")
         self.expect(not any(self.objects(each, incident, then) for each in self.world.approvals.values()), "a no")
 
     def objects(self, approval: IncidentApproval, incident: Incident, then: Any) -> bool:

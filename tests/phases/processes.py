@@ -115,8 +115,18 @@ class Killed(BaseException):
 class Process:
     """One operator process."""
 
-    def __init__(self, name: str, world: World, api: Api, loop: asyncio.AbstractEventLoop, *, off: timedelta) -> None:
+    def __init__(
+        self,
+        name: str,
+        world: World,
+        api: Api,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        off: timedelta,
+        settings: OperatorSettings | None = None,
+    ) -> None:
         self.name = name
+        self.settings = settings or OperatorSettings()
         self.world = world
         self.api = api
         self.loop = loop
@@ -133,7 +143,7 @@ class Process:
         self._build(HandClock(world.time, off=off, booted=off.total_seconds() / 7))
 
     def _build(self, clock: HandClock) -> None:
-        settings = OperatorSettings()
+        settings = self.settings
         intents, queue = Intents(clock=clock), WorkQueue(clock=clock)
         incidents = Incidents(clock=clock, deadlines=settings.deadlines)
         metrics = Metrics(registry=CollectorRegistry(), incidents=incidents, queue=queue)

@@ -117,6 +117,28 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
     assert times == ["13", "13", "15"]
 
 
+@pytest.mark.parametrize(
+    ("source", "destination", "left"),
+    [
+        (Phase.EXECUTING, Phase.INVESTIGATED, False),
+        (Phase.OBSERVING, Phase.INVESTIGATED, False),
+        (Phase.AWAITING_APPROVAL, Phase.INVESTIGATED, False),
+        (Phase.EXECUTING, Phase.OBSERVING, True),
+        (Phase.OBSERVING, Phase.RESOLVED, True),
+    ],
+)
+def test_nobody_has_approved_a_plan_that_is_not_drafted_yet(source: Phase, destination: Phase, left: bool) -> None:
+    """The condition tells of one plan: it must not stand on the next one before anybody has read that."""
+    approved = Condition(
+        type="Approved", status="True", reason="Approved", last_transition_time="2026-01-31T12:00:00.000000Z"
+    )
+    before = builders.incident(source, conditions=[approved])
+    after = applied(
+        before, Transition(to=destination, reason=Reason.PENDING, message=""), actor=ACTOR, now=builders.NOW
+    )
+    assert (after.condition("Approved") is not None) is left
+
+
 @pytest.mark.parametrize(("excerpt", "fits"), [(4096, True), (4097, False)])
 def test_a_status_too_large_for_a_person_to_approve_needs_one(
     excerpt: int, fits: bool, monkeypatch: pytest.MonkeyPatch

@@ -33,6 +33,9 @@ def applied(incident: Incident, transition: Transition, *, actor: str, now: date
     conditions = [progress, *transition.conditions]
     if transition.to is not before.phase:
         changes |= entered(before, transition.to, now)
+        if transition.to is Phase.INVESTIGATED:
+            # People approved the former plan. Left standing, the condition would pass for theirs on the next one.
+            conditions.insert(0, ConditionUpdate(ConditionType.APPROVED, status=None, reason=Reason.PENDING))
     trail = extended(incident, transition, actor=actor, now=now)
     after = before.replace(
         **changes,

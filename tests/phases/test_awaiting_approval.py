@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from praxis.api.approval import Decision, IncidentApproval
 from praxis.api.incident import BoundApproval, EntryKind, Incident
@@ -135,15 +136,20 @@ async def test_a_revise_carries_its_corrections() -> None:
     )
 
 
-@pytest.mark.parametrize("had", [6, 7, 8])
-async def test_corrections_never_outgrow_their_list(had: int) -> None:
-    """Eight are kept, the first ones, as none may ever be dropped: below, at and above the bound."""
-    before = [f"c{n}" for n in range(had)]
+async def test_nothing_that_people_say_of_four_plans_is_dropped() -> None:
+    """Each decision brings eight corrections and a reason at most; the status has room for those of every plan."""
+    before = [f"c{n}" for n in range(27)]
+    more = [f"d{n}" for n in range(8)]
     decision = await decided(
-        said("bob", Decision.REVISE, corrections=["x", "y"], reason=""), incident=builders.incident(corrections=before)
+        said("bob", Decision.REVISE, corrections=more, reason="too broad"),
+        incident=builders.incident(corrections=before),
     )
     assert isinstance(decision, Transition)
-    assert decision.changes["corrections"] == [*before, "x", "y"][:8]
+    assert decision.changes["corrections"] == [*before, *more, "too broad"]
+    stored = builders.incident(corrections=decision.changes["corrections"])
+    assert len(stored.status.corrections) == 36
+    with pytest.raises(ValidationError):
+        builders.incident(corrections=[*stored.status.corrections, "one too many"])
 
 
 async def test_a_dismissal_closes() -> None:

@@ -23,6 +23,8 @@ EXCERPT: Final = 4096
 RECALLED: Final = 5
 CLAIMS: Final = 8
 CORRECTIONS: Final = 8
+CORRECTIONS_KEPT: Final = PLANS * (CORRECTIONS + 1)
+"""With the reason of each decision: whatever people say of all an incident's plans, the next one heeds it."""
 INSTANCES: Final = 64
 CONDITIONS: Final = 12
 GUARDS: Final = 24

@@ -295,7 +295,7 @@ class IncidentStatus(Model):
     evidence_digest: Annotated[PlanDigest | None, Field(description="Digest of all the evidence.")] = None
     diagnosis: Annotated[Diagnosis | None, Field(description="What is likely wrong.")] = None
     corrections: Annotated[
-        list[Sentence], Field(max_length=bounds.CORRECTIONS, description="What people asked to be changed.")
+        list[Sentence], Field(max_length=bounds.CORRECTIONS_KEPT, description="What people asked to be changed.")
     ] = []
     plan: Annotated[Plan | None, Field(description="What is proposed.")] = None
     guards: Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from praxis.api import bounds
 from praxis.api.approval import IncidentApproval
 from praxis.api.incident import EntryKind, Incident
 from praxis.api.reasons import Reason
@@ -23,7 +22,7 @@ def another_plan(incident: Incident, approval: IncidentApproval, reason: Reason)
         to=Phase.INVESTIGATED,
         reason=reason,
         message=f"{verb} by {approval.spec.approver.username}: {'; '.join(said)}"[:1024],
-        changes={"corrections": [*incident.status.corrections, *said][: bounds.CORRECTIONS]},
+        changes={"corrections": [*incident.status.corrections, *said]},
         records=[decided(approval, reason)],
     )
 

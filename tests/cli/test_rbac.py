@@ -76,7 +76,7 @@ def test_of_others_by_impersonation(installation: Installation) -> None:
     assert gateway.stdout == (
         f"{names.gateway} may write nothing beyond the role of praxis-gateway; namespaces checked: 1\n"
     )
-    approver = check(admin, *options, "--as", "alice", "--as-group", "others", "--as-group", names.approvers_group)
+    approver = check(admin, *options, "--as", "alice", "--as-group", names.approvers_group, "--as-group", "others")
     assert approver.returncode == 1
     (sentence,) = approver.stdout.splitlines()
     assert sentence.startswith(

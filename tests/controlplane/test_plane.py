@@ -147,8 +147,8 @@ def test_creating_a_service_account_twice_is_harmless(plane: ControlPlane) -> No
 
 def test_a_token_needs_an_account(plane: ControlPlane) -> None:
     """Nothing is made on the way: the API server's words and status are passed on."""
-    with pytest.raises(RequestRefused, match='serviceaccounts "nobody" not found') as refused:
-        plane.service_account_kubeconfig("default", "nobody")
+    with pytest.raises(RequestRefused, match='serviceaccounts "never-made" not found') as refused:
+        plane.service_account_kubeconfig("default", "never-made")
     assert refused.value.status == 404
     with pytest.raises(RequestRefused) as refused:
         plane.create_service_account("no such name", "robot")

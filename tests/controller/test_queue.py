@@ -162,3 +162,19 @@ async def test_an_unexpected_error_backs_off_and_the_worker_lives_on(caplog: pyt
 def test_backoff_doubles_to_a_bound(failures: int, lowest: float, highest: float) -> None:
     """1 s, 2 s, 4 s … up to 120 s, each a fifth more or less."""
     assert all(lowest <= queues.backoff(failures) <= highest for _ in range(50))
+
+
+async def test_waits_that_are_cut_short_again_and_again_leave_nothing_behind() -> None:
+    """An incident that waits a day for a person and is looked at each minute must not fill the memory."""
+    clock = HandClock()
+    queue = await started(clock)
+    for _ in range(1000):
+        await queue.add(A, after=86400.0)
+        await queue.add(A)
+        assert await queue._take() == A
+        await queue._done(A, Later(86400.0))
+        clock.seconds += 60.0
+    assert len(queue._heap) <= 66
+    await queue.add(B, after=1.0)
+    clock.seconds += 86400.0
+    assert {await queue._take(), await queue._take()} == {A, B}

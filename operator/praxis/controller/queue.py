@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 BACKOFF_FIRST_SECONDS = 1.0
 BACKOFF_LONGEST_SECONDS = 120.0
 BACKOFF_JITTER = 0.2
+HEAP_SLACK = 64
+"""So many outdated entries are let be before they are cleared out."""
 
 
 class Key(NamedTuple):
@@ -116,6 +118,10 @@ class WorkQueue:
         if due < self._due.get(key, float("inf")):
             self._due[key] = due
             heapq.heappush(self._heap, (due, next(self._order), key))
+            # What was scheduled earlier leaves its later entry behind: a day's wait, looked at again each minute.
+            if len(self._heap) > 2 * len(self._due) + HEAP_SLACK:
+                self._heap = [(at, next(self._order), each) for each, at in self._due.items()]
+                heapq.heapify(self._heap)
 
     async def _take(self) -> Key:
         async with self._changed:

@@ -476,7 +476,7 @@ def _entered(
         ]
         changes = {"waiting_since": None}
     elif phase is Phase.RESOLVED:
-        spec = spec.replace(alerts=[alert(firing=False, at=began)])
+        spec = spec.replace(alerts=[alert(firing=False, at=began, ends_at=rfc3339(at))])
     trail_digest = trail_digest or _decides(phase, REASONS[phase], changes)
     entered = _recorded(
         status.replace(**changes, phase=phase, reason=REASONS[phase], message=f"{phase} for a test."),

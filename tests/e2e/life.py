@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from datetime import UTC, datetime
 
 from praxis.api.incident import Incident
+from praxis.clock import rfc3339
 from praxis.demo.stack import POLL_SECONDS, PRAXIS, Service, Stack
 from praxis.machine import Phase
 
@@ -44,7 +46,7 @@ def alert(service: Service, status: str) -> dict[str, object]:
         "fingerprint": "f1",
         "status": status,
         "startsAt": "2026-12-01T02:00:00Z",
-        **({"endsAt": "2026-12-01T03:00:00Z"} if status == "resolved" else {}),
+        **({"endsAt": rfc3339(datetime.now(UTC))} if status == "resolved" else {}),
         "labels": {"alertname": "FunctionMemoryHigh", "service": service.name},
         "annotations": {"summary": f"Memory of function {service.name} grows until it is out of memory"},
     }

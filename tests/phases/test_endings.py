@@ -7,10 +7,11 @@ from datetime import timedelta
 import pytest
 
 from praxis.api.base import Condition
-from praxis.api.incident import EntryKind
+from praxis.api.incident import Alert, EntryKind
 from praxis.api.reasons import ConditionType, Reason
 from praxis.errors import InvalidAnswer, NeedsPerson, RetryLater
 from praxis.machine import TERMINAL, TRANSITIONS, Phase
+from praxis.memory.record import record_of
 from praxis.phases import ended, observing, reconciliation_required, resolved
 from praxis.phases.contract import ConditionUpdate, Record, Transition, Wait
 from tests import builders
@@ -29,7 +30,8 @@ def at(seconds: float) -> World:
 
 async def test_a_cleared_alert_resolves_and_owes_a_memory() -> None:
     """What helped is to be remembered."""
-    decision = await observing.reconcile(builders.incident(Phase.OBSERVING, spec=CLEAR), at(10).tools())
+    spec = {"alerts": [builders.alert(firing=False, at=ENTERED)]}
+    decision = await observing.reconcile(builders.incident(Phase.OBSERVING, spec=spec), at(10).tools())
     assert decision == Transition(
         to=Phase.RESOLVED,
         reason=Reason.ALERT_CLEARED,
@@ -38,6 +40,34 @@ async def test_a_cleared_alert_resolves_and_owes_a_memory() -> None:
             ConditionUpdate(ConditionType.MEMORY_STORED, status=False, reason=Reason.OWED, message="to be written")
         ],
     )
+
+
+BEFORE = builders.alert(firing=False, at=builders.NOW - timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("alerts", "helped"),
+    [
+        ([BEFORE], False),
+        ([BEFORE, builders.alert(firing=False, at=ENTERED, fingerprint="f2")], True),
+        ([builders.alert(firing=False, ends_at=None)], True),
+        ([builders.alert(firing=False, ends_at="yesterday")], True),
+    ],
+    ids=["all before", "one of them after", "not known when", "unreadable"],
+)
+async def test_an_action_is_not_said_to_have_helped_when_the_alerts_had_ended_before_it(
+    alerts: list[Alert], helped: bool
+) -> None:
+    """They ended between the approval and the send: it was applied, but it is not what cleared them."""
+    incident = builders.incident(Phase.OBSERVING, spec={"alerts": alerts})
+    decision = await observing.reconcile(incident, at(10).tools())
+    assert decision.message == (
+        "the alerts cleared after the action was applied"
+        if helped
+        else "the alerts had cleared before the action was sent, so it is not what helped; it was applied all the same"
+    )
+    ended = "then the alert cleared" if helped else "the alert had cleared before the action, which did not help"
+    assert ended in record_of(builders.incident(Phase.RESOLVED, spec={"alerts": alerts})).summary
 
 
 @pytest.mark.parametrize("waited", [0.0, 1799.0])

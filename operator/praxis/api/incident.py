@@ -23,6 +23,7 @@ from praxis.api.base import (
     Word,
 )
 from praxis.api.plan import Diagnosis, Plan
+from praxis.clock import parse_rfc3339
 from praxis.machine import Phase
 
 
@@ -346,6 +347,25 @@ class Incident(Resource):
 
     spec: IncidentSpec
     status: IncidentStatus = IncidentStatus()
+
+    @property
+    def cleared_before_action(self) -> bool:
+        """Whether every alert had ended before the intent of an action that was applied: it cannot be what helped.
+
+        By the sender's clock and the operator's, so only words may hang on it; False where a time is not known.
+        """
+        applied = [
+            step.intent.time
+            for step in self.status.steps
+            if step.intent is not None and step.outcome is not None and step.outcome.result is Result.APPLIED
+        ]
+        ended = [alert.ends_at for alert in self.spec.alerts if not alert.firing]
+        if not applied or not ended or None in ended:
+            return False
+        try:
+            return max(parse_rfc3339(each) for each in ended if each) < min(parse_rfc3339(each) for each in applied)
+        except ValueError:
+            return False
 
     @classmethod
     def parse(cls, document: dict[str, Any]) -> Incident:

@@ -90,6 +90,8 @@ def _step(incident: Incident, step: Step) -> str:
 
 
 def _end(incident: Incident) -> str:
+    if incident.cleared_before_action:
+        return "the alert had cleared before the action, which did not help"
     if incident.status.phase is Phase.RESOLVED:
         return "then the alert cleared"
     return f"the incident is {incident.status.phase}"

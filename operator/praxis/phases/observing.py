@@ -10,6 +10,11 @@ from praxis.clock import parse_rfc3339
 from praxis.machine import Phase
 from praxis.phases.contract import ConditionUpdate, Tools, Transition, Wait
 
+HELPED = "the alerts cleared after the action was applied"
+HELPED_NOTHING = (
+    "the alerts had cleared before the action was sent, so it is not what helped; it was applied all the same"
+)
+
 
 async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     """Resolved when everything cleared, Investigated when time is up."""
@@ -17,7 +22,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
         return Transition(
             to=Phase.RESOLVED,
             reason=Reason.ALERT_CLEARED,
-            message="the alerts cleared after the action was applied",
+            message=HELPED_NOTHING if incident.cleared_before_action else HELPED,
             conditions=[
                 ConditionUpdate(ConditionType.MEMORY_STORED, status=False, reason=Reason.OWED, message="to be written")
             ],

@@ -31,7 +31,8 @@ from tests.phases.world import GUARD, Answer, World, renamed
 
 NAMES = ("inc-1", "inc-2")
 PEOPLE = ("alice", "bob", "carol")
-STALE_AFTER = 2 * OperatorSettings().actions.dispatch_window
+WINDOW = OperatorSettings().actions.dispatch_window
+STALE_AFTER = 2 * WINDOW
 """Seconds: what the gate saw may be a window old when the intent's window opens, and that one may run out."""
 
 SEAMS = (
@@ -44,6 +45,7 @@ SEAMS = (
     "thread: before the proof",
     "release",
 )
+LAPSES = ("no", "withdraw", "expire", "policies", "drift", "declare")
 incidents = st.sampled_from(NAMES)
 which = st.integers(0, 1)
 
@@ -64,6 +66,7 @@ class Operators(RuleBasedStateMachine):
         self.withdrawn: dict[str, datetime] = {}
         self.unknown: dict[str, Incident] = {}
         self.found: set[str] = set()
+        self.stored: dict[str, float] = {}
         self.deletions = 1
         self.born = 0
         self.said = 0
@@ -163,6 +166,26 @@ class Operators(RuleBasedStateMachine):
         self.work(which, name, 1)
         self.time_passes(26)
         self.work(which, name, 2)
+
+    @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS), times=st.integers(1, 2))
+    def stop_and_take_over(self, which: int, name: str, seam: str, times: int) -> None:
+        """An operator is stopped at a certain place, the other takes over, and the first one wakes up."""
+        self.pause_at(which, name, seam, times)
+        self.take_over(1 - which, name)
+        self.finish(which)
+
+    @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS), how=st.sampled_from(LAPSES))
+    def stop_and_lapse(self, which: int, name: str, seam: str, how: str) -> None:
+        """An operator is stopped at a certain place until what was approved is void."""
+        self.pause_at(which, name, seam, 1)
+        self.lapse(name, how)
+        self.finish(which)
+
+    @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS))
+    def crash_and_take_over(self, which: int, name: str, seam: str) -> None:
+        """An operator is killed at a certain place, and the other takes over."""
+        self.crash_at(which, name, seam)
+        self.take_over(1 - which, name)
 
     @rule(which=which)
     def crash(self, which: int) -> None:
@@ -285,7 +308,7 @@ class Operators(RuleBasedStateMachine):
         """For everybody."""
         self.world.time.forward(seconds)
 
-    @rule(name=incidents, how=st.sampled_from(["no", "withdraw", "expire", "policies", "drift", "declare"]))
+    @rule(name=incidents, how=st.sampled_from(LAPSES))
     def lapse(self, name: str, how: str) -> None:
         """Something voids what was approved, and time passes until no look before it is recent any more."""
         if how == "no":
@@ -338,6 +361,8 @@ class Operators(RuleBasedStateMachine):
         for index, step in enumerate(old.steps):
             self.step_stays(step, new.steps[index] if index < len(new.steps) else None)
         for step in new.steps:
+            if step.intent is not None:
+                self.stored.setdefault(step.intent.id, self.world.time.boot)
             if step.intent is not None and step.outcome is not None and step.intent.id not in self.concluded:
                 self.outcome_stored(step)
         if new.phase is Phase.EXECUTING and old.phase is not Phase.EXECUTING:
@@ -411,6 +436,7 @@ class Operators(RuleBasedStateMachine):
         self.sends[(incident.metadata.uid, step.revision, step.action)] += 1
         self.expect(max(self.sends.values()) == 1, "an action was sent twice")
         self.expect(step.outcome is None, "a send after its outcome")
+        self.expect(self.world.time.boot - self.stored[intent] <= WINDOW, "a send past its window")
         self.expect(sender is not None and step.intent.writer == sender.name, "a send by another process")
         self.expect(sender is not None and intent in sender.acknowledged, "a send without the intent's 2xx")
         held = self.world.targets[target.metadata.uid].status.holder
@@ -455,5 +481,5 @@ class Operators(RuleBasedStateMachine):
 
 TestOperators = Operators.TestCase
 TestOperators.settings = settings(
-    max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -12,6 +12,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -480,6 +481,7 @@ class Operators(RuleBasedStateMachine):
 
 
 TestOperators = Operators.TestCase
+TestOperators.pytestmark = [pytest.mark.timeout(900)]  # half a minute on an idle machine
 TestOperators.settings = settings(
     max_examples=200, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -168,9 +168,21 @@ class Operators(RuleBasedStateMachine):
         self.time_passes(26)
         self.work(which, name, 2)
 
+    def made_ready(self, which: int, name: str) -> None:
+        """What stands in an incident's way is done, so that there is something to disturb."""
+        self.finish(which)
+        for _ in range(2):
+            incident = self.incident(name)
+            if incident is not None and incident.status.phase is Phase.INVESTIGATED:
+                self.work(which, name, 1)
+            if incident is not None and incident.status.phase is Phase.AWAITING_APPROVAL:
+                self.approve(name, 60)
+                self.work(which, name, 1)
+
     @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS), times=st.integers(1, 2))
     def stop_and_take_over(self, which: int, name: str, seam: str, times: int) -> None:
         """An operator is stopped at a certain place, the other takes over, and the first one wakes up."""
+        self.made_ready(which, name)
         self.pause_at(which, name, seam, times)
         self.take_over(1 - which, name)
         self.finish(which)
@@ -178,6 +190,7 @@ class Operators(RuleBasedStateMachine):
     @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS), how=st.sampled_from(LAPSES))
     def stop_and_lapse(self, which: int, name: str, seam: str, how: str) -> None:
         """An operator is stopped at a certain place until what was approved is void."""
+        self.made_ready(which, name)
         self.pause_at(which, name, seam, 1)
         self.lapse(name, how)
         self.finish(which)
@@ -185,6 +198,7 @@ class Operators(RuleBasedStateMachine):
     @rule(which=which, name=incidents, seam=st.sampled_from(SEAMS))
     def crash_and_take_over(self, which: int, name: str, seam: str) -> None:
         """An operator is killed at a certain place, and the other takes over."""
+        self.made_ready(which, name)
         self.crash_at(which, name, seam)
         self.take_over(1 - which, name)
 

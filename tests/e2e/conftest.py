@@ -16,7 +16,7 @@ SETTINGS = {
     "PRAXIS_ACTIONS__DISPATCH_WINDOW": "3",
     "PRAXIS_ACTIONS__REQUEST_TIMEOUT": "3",
 }
-SERVICES = tuple(Service(f"svc{number}") for number in range(12))
+SERVICES = tuple(Service(f"svc{number}") for number in range(32))
 
 
 @pytest.fixture(scope="session")

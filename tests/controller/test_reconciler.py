@@ -400,13 +400,13 @@ async def test_a_spent_budget_stalls_at_once(operator: Operator) -> None:
 
 
 async def test_what_only_a_person_can_mend_is_shown_and_told_once(operator: Operator) -> None:
-    """It is looked at again every half minute, without another Event for the same reason."""
+    """It is looked at again every half minute, without another Event for the same reason in other words."""
     stage = operator.stage
     await born(stage)
-    for _ in range(3):
-        await fail(operator, NeedsPerson("put a valid key into the file"))
+    for number in range(3):
+        await fail(operator, NeedsPerson(f"put a valid key into the file ({number})"))
         assert await operator.look() == Later(30.0, failed=True)
-    assert stalled(await stage.stored()) == ("ActionRequired", "put a valid key into the file")
+    assert stalled(await stage.stored()) == ("ActionRequired", "put a valid key into the file (2)")
     assert await told(stage) == [("Warning", "ActionRequired")]
 
 

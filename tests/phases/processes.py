@@ -18,12 +18,13 @@ from typing import Any
 import jsonpatch  # type: ignore[import-untyped]
 from prometheus_client import CollectorRegistry
 
-from praxis.actions.contract import Dispatch, Verdict
+from praxis.actions.contract import Adapter, Dispatch, Verdict
 from praxis.api.approval import IncidentApproval, IncidentReconciliation
 from praxis.api.base import IntentId
 from praxis.api.incident import Baseline, Incident
 from praxis.api.reasons import Reason
 from praxis.api.target import Holder, RemediationTarget
+from praxis.clock import Clock
 from praxis.controller.events import EventRecorder
 from praxis.controller.metrics import Incidents, Metrics
 from praxis.controller.queue import Key, WorkQueue
@@ -34,10 +35,12 @@ from praxis.controller.writer import StatusWriter
 from praxis.errors import AnswerLost, Refused
 from praxis.kube import Document, Reply
 from praxis.machine import Phase
+from praxis.memory.contract import Memory
 from praxis.phases.contract import Tools
+from praxis.reasoning.contract import Reasoner
 from praxis.settings import OperatorSettings
 from tests import builders
-from tests.phases.world import HandClock, World, WorldCluster
+from tests.phases.world import HandClock, R, World, WorldCluster
 
 PATIENCE = 20.0
 """Real seconds for a process to come to its next seam; it takes milliseconds."""
@@ -69,7 +72,7 @@ class Api:
         plural, name = path.split("/")[-3], path.split("/")[-2]
         if plural == "incidents":
             before = self._world.incidents.get((builders.NAMESPACE, name))
-            after = Incident.parse(self._patched(before, operations))
+            after = self._patched(Incident, before, operations)
             self._rules(before, after)
             stored = self._world.keep(after)
             assert before is not None
@@ -80,7 +83,7 @@ class Api:
             "incidentreconciliations": (IncidentReconciliation, self._world.reconciliations, self._world.find),
         }[plural]
         found = next((each for each in kept.values() if each.metadata.name == name), None)  # type: ignore[attr-defined]
-        judged = kind.model_validate(self._patched(found, operations))  # type: ignore[attr-defined]
+        judged = self._patched(kind, found, operations)  # type: ignore[type-var]
         keep(judged)  # type: ignore[operator]
         return judged.dump()  # type: ignore[no-any-return]
 
@@ -90,11 +93,11 @@ class Api:
         with contextlib.suppress(Refused):
             self.patch(path, operations)
 
-    def _patched(self, stored: Any, operations: Sequence[Document]) -> Document:
+    def _patched(self, kind: type[R], stored: R | None, operations: Sequence[Document]) -> R:
         if stored is None:
             raise Refused("not found", status=404)
         try:
-            return dict(jsonpatch.apply_patch(stored.dump(), list(operations)))
+            return kind.model_validate(jsonpatch.apply_patch(stored.dump(), list(operations)))
         except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
             raise Refused(f"the patch does not apply: {error}", status=422) from error
 
@@ -106,6 +109,46 @@ class Api:
             raise Refused("not while an alert fires", status=422)
         if len(after.status.steps) > len(before.status.steps) and not after.spec.firing and after.status.open_step:
             raise Refused("no intent when nothing fires", status=422)
+
+
+def reconciler(
+    *,
+    name: str,
+    settings: OperatorSettings,
+    clock: Clock,
+    intents: Intents,
+    queue: WorkQueue,
+    metrics: Metrics,
+    kube: Any,
+    cluster: Any,
+    adapter: Adapter,
+    reasoner: Reasoner,
+    memory: Memory,
+) -> Reconciler:
+    """The real one, with all its real parts, over other far ends."""
+    events = EventRecorder(kube=kube, clock=clock, instance=name)
+    return Reconciler(
+        cluster=cluster,
+        writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=builders.OPERATOR, intents=intents),
+        verdicts=Verdicts(
+            kube=kube, cluster=cluster, clock=clock, quorum=settings.quorum, events=events, metrics=metrics
+        ),
+        events=events,
+        tools=Tools(
+            settings=settings,
+            clock=clock,
+            writer=name,
+            cluster=cluster,
+            reasoner=reasoner,
+            memory=memory,
+            adapter=adapter,
+            sightings=intents,
+        ),
+        queue=queue,
+        incidents=Incidents(clock=clock, deadlines=settings.deadlines),
+        metrics=metrics,
+        clock=clock,
+    )
 
 
 class Killed(BaseException):
@@ -140,37 +183,20 @@ class Process:
         self._thread_go = threading.Event()
         self._task: asyncio.Task[Any] | None = None
         self.acknowledged: set[str] = set()
-        self._build(HandClock(world.time, off=off, booted=off.total_seconds() / 7))
-
-    def _build(self, clock: HandClock) -> None:
-        settings = self.settings
-        intents, queue = Intents(clock=clock), WorkQueue(clock=clock)
-        incidents = Incidents(clock=clock, deadlines=settings.deadlines)
-        metrics = Metrics(registry=CollectorRegistry(), incidents=incidents, queue=queue)
-        kube: Any = ProcessApi(self)
-        cluster: Any = ProcessCluster(self)
-        events = EventRecorder(kube=kube, clock=clock, instance=self.name)
-        self._reconciler = Reconciler(
-            cluster=cluster,
-            writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=builders.OPERATOR, intents=intents),
-            verdicts=Verdicts(
-                kube=kube, cluster=cluster, clock=clock, quorum=settings.quorum, events=events, metrics=metrics
-            ),
-            events=events,
-            tools=Tools(
-                settings=settings,
-                clock=clock,
-                writer=self.name,
-                cluster=cluster,
-                reasoner=self.world.reasoner,
-                memory=self.world.memory,
-                adapter=ProcessAdapter(self),
-                sightings=intents,
-            ),
-            queue=queue,
-            incidents=incidents,
-            metrics=metrics,
+        clock = HandClock(world.time, off=off, booted=off.total_seconds() / 7)
+        queue, incidents = WorkQueue(clock=clock), Incidents(clock=clock, deadlines=self.settings.deadlines)
+        self._reconciler = reconciler(
+            name=name,
+            settings=self.settings,
             clock=clock,
+            intents=Intents(clock=clock),
+            queue=queue,
+            metrics=Metrics(registry=CollectorRegistry(), incidents=incidents, queue=queue),
+            kube=ProcessApi(self),
+            cluster=ProcessCluster(self),
+            adapter=ProcessAdapter(self),
+            reasoner=world.reasoner,
+            memory=world.memory,
         )
 
     @property
@@ -301,15 +327,6 @@ class ProcessCluster(WorldCluster):
         """Between the last write and the release."""
         await self._process.seam("release")
         await super().release(target)
-
-    async def approvals_by_name(self, namespace: str, name: str) -> tuple[list[IncidentApproval], datetime | None]:
-        """For verdicts."""
-        found = [each for each in self._world.approvals.values() if each.spec.incident_ref.name == name]
-        return found, self._world.server_now()
-
-    async def reconciliations_by_name(self, namespace: str, name: str) -> list[IncidentReconciliation]:
-        """For verdicts."""
-        return [each for each in self._world.reconciliations.values() if each.spec.incident_ref.name == name]
 
 
 class ProcessAdapter:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from praxis.actions.contract import Dispatch, Sent, Verdict
 from praxis.api.approval import IncidentApproval, IncidentReconciliation
-from praxis.api.base import IntentId
+from praxis.api.base import IntentId, Resource
 from praxis.api.incident import Baseline, Classification, Evidence, Guard, Incident, Instance, Recalled, Result, Usage
 from praxis.api.plan import Diagnosis
 from praxis.api.reasons import Reason
@@ -32,12 +32,14 @@ from praxis.memory.contract import MemoryRecord
 from praxis.phases.contract import Tools
 from praxis.reasoning.contract import Answered, ProposedAction, ProposedPlan
 from praxis.settings import OperatorSettings
+from praxis.signing.signers import AllowedSigners
 from tests import builders
 
 FUNCTION = "checkout"
 GUARD = Guard(kind="ValidatingAdmissionPolicy", name="praxis-approvals", uid="g1", generation=1)
 COST = Usage(model_calls=2, input_tokens=300, output_tokens=40, cost_micro_usd=500)
 Hook = Callable[[], None]
+R = TypeVar("R", bound=Resource)
 
 
 @dataclass
@@ -151,15 +153,26 @@ class FunctionAdapter:
         """Re-read, compare, ask, send once."""
         if self.error is not None:
             raise self.error
-        function = self._function(target)
-        if function.dark or function.state != baseline.state:
-            return Dispatch(Sent.NEVER_SENT, Reason.BASELINE_CHANGED, "the function changed since it was observed")
+        changed = self.changed(target, baseline)
+        if changed is not None:
+            return changed
         self.before_permit()
         refused = permit()
         if refused is not None:
             return Dispatch(Sent.NEVER_SENT, Reason.NEVER_SENT, refused)
+        return self.send(target, intent)
+
+    def changed(self, target: RemediationTarget, baseline: Baseline) -> Dispatch | None:
+        """What the re-read says against sending."""
+        function = self._function(target)
+        if function.dark or function.state != baseline.state:
+            return Dispatch(Sent.NEVER_SENT, Reason.BASELINE_CHANGED, "the function changed since it was observed")
+        return None
+
+    def send(self, target: RemediationTarget, intent: IntentId) -> Dispatch:
+        """The one send."""
         self._world.sent(target, intent)
-        sent = function.receive(intent)
+        sent = self._function(target).receive(intent)
         return {
             Sent.ACCEPTED: Dispatch(Sent.ACCEPTED, Reason.ACCEPTED, "the service accepted the update"),
             Sent.REJECTED: Dispatch(Sent.REJECTED, Reason.REJECTED_BY_SERVICE, "the service said no"),
@@ -218,6 +231,11 @@ class WorldCluster:
         found = [each for each in self._world.approvals.values() if each.spec.incident_ref.uid == uid]
         return found, self._world.server_now()
 
+    async def allowed_signers(self) -> AllowedSigners | None:
+        """As the admins keep them."""
+        await self._called("allowed_signers")
+        return self._world.signers
+
     async def reconciliations(self, namespace: str, incident_uid: str) -> list[IncidentReconciliation]:
         """By uid."""
         await self._called("reconciliations")
@@ -251,6 +269,15 @@ class WorldCluster:
         """By compare-and-swap."""
         await self._called("release")
         self._world.swap(target, None)
+
+    async def approvals_by_name(self, namespace: str, name: str) -> tuple[list[IncidentApproval], datetime | None]:
+        """For verdicts."""
+        found = [each for each in self._world.approvals.values() if each.spec.incident_ref.name == name]
+        return found, self._world.server_now()
+
+    async def reconciliations_by_name(self, namespace: str, name: str) -> list[IncidentReconciliation]:
+        """For verdicts."""
+        return [each for each in self._world.reconciliations.values() if each.spec.incident_ref.name == name]
 
     async def _called(self, name: str) -> None:
         if self._before[name]:
@@ -325,6 +352,7 @@ class World:
         self.reconciliations: dict[str, IncidentReconciliation] = {}
         self.targets: dict[str, RemediationTarget] = {}
         self.guards: list[Guard] = [GUARD]
+        self.signers: AllowedSigners | None = None
         self.functions: dict[str, Function] = {FUNCTION: Function()}
         self.server_now: Callable[[], datetime | None] = lambda: self.time.wall
         self.on_send: Callable[[RemediationTarget, str], None] = lambda target, intent: None
@@ -342,25 +370,24 @@ class World:
     def keep(self, *incidents: Incident) -> Incident:
         """Store incidents with a new resourceVersion; returns the last."""
         for each in incidents:
-            kept = versioned(each, next(self._versions))
-            self.incidents[(each.metadata.namespace, each.metadata.name)] = kept
+            key = (each.metadata.namespace, each.metadata.name)
+            kept = self.incidents[key] = self._stored(self.incidents.get(key), each)
         return kept
 
     def say(self, *approvals: IncidentApproval) -> None:
         """Store people's decisions."""
         for each in approvals:
-            self.approvals[each.metadata.uid] = versioned(each, next(self._versions))
+            self.approvals[each.metadata.uid] = self._stored(self.approvals.get(each.metadata.uid), each)
 
     def find(self, *findings: IncidentReconciliation) -> None:
         """Store people's findings."""
         for each in findings:
-            self.reconciliations[each.metadata.uid] = versioned(each, next(self._versions))
+            self.reconciliations[each.metadata.uid] = self._stored(self.reconciliations.get(each.metadata.uid), each)
 
     def declare(self, *targets: RemediationTarget) -> RemediationTarget:
         """Store targets with a new resourceVersion; returns the last."""
         for each in targets:
-            declared = versioned(each, next(self._versions))
-            self.targets[each.metadata.uid] = declared
+            declared = self.targets[each.metadata.uid] = self._stored(self.targets.get(each.metadata.uid), each)
         return declared
 
     def swap(self, target: RemediationTarget, holder: Holder | None) -> RemediationTarget:
@@ -369,6 +396,11 @@ class World:
         if stored is None or stored.metadata.resource_version != target.metadata.resource_version:
             raise Superseded(f"target {target.key} changed since it was read")
         return self.declare(stored.replace(status=RemediationTargetStatus(holder=holder)))
+
+    def _stored(self, before: Resource | None, after: R) -> R:
+        """An object as it is returned after a write."""
+        del before
+        return versioned(after, next(self._versions))  # type: ignore[no-any-return]
 
     def sent(self, target: RemediationTarget, intent: str) -> None:
         """A request leaves the process."""

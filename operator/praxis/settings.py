@@ -19,6 +19,8 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 Seconds = Annotated[float, Field(gt=0)]
 ReceiverName = Annotated[str, Field(max_length=32, pattern="^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
 """The names of Incidents begin with it: a DNS label, short enough to leave room for a digest and an episode number."""
+ServiceAccountUser = Annotated[str, Field(pattern=r"^system:serviceaccount:[a-z0-9-]+:[a-z0-9.-]+$")]
+"""As the API server knows a service account: the policies are rendered with it."""
 QuorumOf = Annotated[int, Field(ge=1, le=bounds.APPROVALS)]
 
 
@@ -93,6 +95,22 @@ class ActionSettings(BaseModel):
     digest_key_file: Annotated[Path | None, Field(description="Key of the digests of environment values.")] = None
 
 
+class RecorderSettings(BaseModel):
+    """Where the full records behind the trails are kept, and for how long."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Annotated[Path, Field(description="SQLite file of the flight recorder; one for each replica.")] = Path(
+        "/var/lib/praxis/recorder.db"
+    )
+    max_bytes: Annotated[
+        int, Field(ge=64 * 1024 * 1024, description="Above this, the incidents that ended longest ago lose their records.")
+    ] = 2 * 1024 * 1024 * 1024
+    days: Annotated[
+        float, Field(ge=1, description="Records of incidents that had none added for so many days are deleted.")
+    ] = 400
+
+
 class OperatorSettings(BaseSettings):
     """What `praxis operator` runs with."""
 
@@ -107,6 +125,10 @@ class OperatorSettings(BaseSettings):
     )
     operator_account: Annotated[str, Field(description="The operator's service account.")] = "praxis-operator"
     gateway_account: Annotated[str, Field(description="The gateway's service account.")] = "praxis-gateway"
+    signing_accounts: Annotated[
+        list[ServiceAccountUser],
+        Field(description="Service accounts of GitOps controllers that may create signed approvals; none by default."),
+    ] = []
     models: ModelSettings = ModelSettings()
     quorum: Quorum = Quorum()
     deadlines: Deadlines = Deadlines()
@@ -115,6 +137,7 @@ class OperatorSettings(BaseSettings):
     memory_path: Annotated[Path, Field(description="SQLite file of the embedded memory.")] = Path(
         "/var/lib/praxis/memory.db"
     )
+    recorder: RecorderSettings = RecorderSettings()
     workers: Annotated[int, Field(ge=1, le=64, description="Incidents worked on at once.")] = 8
     attempts: Annotated[int, Field(ge=1, le=10, description="Invalid model answers in a phase before Failed.")] = 3
     resync_interval: Annotated[Seconds, Field(description="Everything is looked at again this often.")] = 60

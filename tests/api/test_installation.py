@@ -22,7 +22,7 @@ APPROVALS = ("CustomResourceDefinition", "incidentapprovals.praxis.kopachelli.de
 
 
 def test_guards() -> None:
-    """Four CRDs, seven policies and their bindings are compared; a status has room for them all."""
+    """Four CRDs, nine policies and their bindings are compared; a status has room for them all."""
     assert sorted(EXPECTED) == sorted(
         [
             ("CustomResourceDefinition", "incidentapprovals.praxis.kopachelli.dev"),
@@ -34,10 +34,12 @@ def test_guards() -> None:
                 for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
                 for name in (
                     "praxis-approvals-by-people",
+                    "praxis-decisions-stay",
                     "praxis-held-targets-stay",
                     "praxis-incidents-by-gateway",
                     "praxis-open-intents-stay",
                     "praxis-reconciliations-by-people",
+                    "praxis-signers-by-admins",
                     "praxis-status-by-operator",
                     "praxis-targets-by-admins",
                 )
@@ -262,7 +264,12 @@ def test_names_of_the_installation() -> None:
         for wanted, installed in zip(EXPECTED.values(), other, strict=True)
         if differences(wanted, installed)
     }
-    assert named == {"praxis-status-by-operator", "praxis-incidents-by-gateway", "praxis-targets-by-admins"}
+    assert named == {
+        "praxis-incidents-by-gateway",
+        "praxis-signers-by-admins",
+        "praxis-status-by-operator",
+        "praxis-targets-by-admins",
+    }
     assert (
         next(each for each in other if each["metadata"]["name"] == "praxis-status-by-operator")["spec"]["validations"][
             0

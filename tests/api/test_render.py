@@ -20,7 +20,18 @@ CRDS = [
     "crds/remediationtargets.yaml",
 ]
 REFERENCE = ["docs/configuration.md"]
-MANIFESTS = ["manifests/Kustomization", "manifests/accounts.yaml", "manifests/policies.yaml", "manifests/rbac.yaml"]
+MANIFESTS = [
+    "manifests/Kustomization",
+    "manifests/accounts.yaml",
+    "manifests/overlays/argocd/Kustomization",
+    "manifests/overlays/argocd/policy.yaml",
+    "manifests/overlays/argocd/rbac.yaml",
+    "manifests/overlays/flux/Kustomization",
+    "manifests/overlays/flux/policy.yaml",
+    "manifests/overlays/flux/rbac.yaml",
+    "manifests/policies.yaml",
+    "manifests/rbac.yaml",
+]
 
 
 def render(*arguments: str) -> Result:
@@ -98,7 +109,7 @@ def test_prints() -> None:
     """With `--output -` everything goes to standard output, for a pipe to kubectl."""
     kinds = [each["kind"] for each in yaml.safe_load_all(render("all", "--output", "-").output)]
     assert kinds[:5] == [*["CustomResourceDefinition"] * 4, "Namespace"]
-    assert len(kinds) == 4 + 3 + 12 + 14
+    assert len(kinds) == 4 + 3 + 12 + 18
     assert render("diagram", "--output", "-").output.startswith("stateDiagram-v2\n")
 
 
@@ -126,4 +137,4 @@ def test_kustomize_installs_the_same(guarded: ControlPlane) -> None:
         *("-f", str(ROOT / "crds"), "-f", str(ROOT / "manifests")),
     )
     assert sorted(applied.stdout.split()) == sorted(both.stdout.split())
-    assert len(applied.stdout.split()) == 4 + 3 + 12 + 14
+    assert len(applied.stdout.split()) == 4 + 3 + 12 + 18

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+SIGNERS_CONFIG_MAP: Final = "praxis-allowed-signers"
+"""In the namespace of the installation: who may sign decisions, with which keys."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,8 @@ class Names:
     gateway_account: str = "praxis-gateway"
     approvers_group: str = "praxis-approvers"
     viewers_group: str = "praxis-viewers"
+    signing_accounts: tuple[str, ...] = ()
+    """User names of the GitOps controllers' service accounts that may create signed approvals; none by default."""
 
     @property
     def operator(self) -> str:

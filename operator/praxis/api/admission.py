@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from praxis.api.accounts import Names
+from praxis.api.accounts import SIGNERS_CONFIG_MAP, Names
+from praxis.api.approval import ARMOUR
 from praxis.api.base import GROUP
 from praxis.api.crds import LABELS
 
@@ -21,6 +22,9 @@ Document = dict[str, Any]
 APPROVAL_HOURS: Final = 24
 """The longest that an approval may count."""
 NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
+GARBAGE_COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
+APPROVALS_BY_PEOPLE: Final = "praxis-approvals-by-people"
+SIGNERS: Final = "allowedsigners"
 KINDS = ("incidents", "incidentapprovals", "incidentreconciliations", "remediationtargets")
 
 ROBOT: Document = {
@@ -43,31 +47,100 @@ def documents(names: Names) -> list[Document]:
         targets_by_admins(names),
         open_intents_stay(),
         held_targets_stay(),
+        signers_by_admins(names),
+        decisions_stay(),
         reconciliations_by_people(),
-        approvals_by_people(),
+        approvals_by_people(names),
     ]
     return [document for each in policies for document in (each, binding(each["metadata"]["name"]))]
 
 
-def approvals_by_people() -> Document:
-    """A person approves as themselves, for a day at most."""
+def approvals_by_people(names: Names) -> Document:
+    """A person approves as themselves, for a day at most.
+
+    A GitOps controller's account that was opted in may pass on what a person signed: that it is that person's signature
+    is the operator's to verify, as CEL cannot.
+    """
     return policy(
-        "praxis-approvals-by-people",
+        APPROVALS_BY_PEOPLE,
         ["incidentapprovals"],
         ["CREATE"],
         variables=[
             ROBOT,
+            *passed_on(names.signing_accounts),
             {"name": "now", "expression": "timestamp(object.metadata.creationTimestamp)"},
             {"name": "expires", "expression": "timestamp(object.spec.expiresAt)"},
         ],
         validations=[
-            *as_themselves("approver", "only people approve"),
+            *as_themselves(
+                "approver", "only people approve", unless="variables.passedOn" if names.signing_accounts else ""
+            ),
             {
                 "expression": "variables.expires > variables.now && "
                 f"variables.expires <= variables.now + duration('{APPROVAL_HOURS}h')",
                 "message": f"spec.expiresAt must lie within {APPROVAL_HOURS} hours from now",
                 "reason": "Forbidden",
             },
+        ],
+    )
+
+
+def passed_on(accounts: Sequence[str]) -> list[Document]:
+    """The variable that says that an opted-in account passes on what a person signed; nothing without such accounts."""
+    if not accounts:
+        return []
+    armour = ARMOUR.replace("\\n", "\\\\n")
+    return [
+        {
+            "name": "passedOn",
+            "expression": f"request.userInfo.username in {list(accounts)} && has(object.spec.signature) && "
+            f"object.spec.signature.matches('{armour}') && !object.spec.approver.username.startsWith('system:')",
+        }
+    ]
+
+
+def signers_by_admins(names: Names) -> Document:
+    """Who may sign is for admins to say, never for a robot: a GitOps controller that may write everything could else
+    list a key of its own.
+
+    Of people it takes the right to update `allowedsigners` in PRAXIS' API group, which names no resource: whoever may
+    merely edit the namespace does not have it, a cluster admin does.
+    """
+    return policy(
+        "praxis-signers-by-admins",
+        ["configmaps"],
+        ["CREATE", "UPDATE", "DELETE"],
+        group="",
+        resource_names=[SIGNERS_CONFIG_MAP],
+        namespace=names.namespace,
+        variables=[ROBOT],
+        validations=[
+            {
+                "expression": f"!variables.robot && authorizer.group('{GROUP}').resource('{SIGNERS}')"
+                f".namespace('{names.namespace}').check('update').allowed()",
+                "messageExpression": f"'{SIGNERS_CONFIG_MAP} is written by people who may update {SIGNERS}.{GROUP}, "
+                "which ' + request.userInfo.username + ' may not'",
+                "reason": "Forbidden",
+            }
+        ],
+    )
+
+
+def decisions_stay() -> Document:
+    """A robot deletes no decision that it did not pass on: a Reject must not vanish before it is heeded."""
+    return policy(
+        "praxis-decisions-stay",
+        ["incidentapprovals", "incidentreconciliations"],
+        ["DELETE"],
+        variables=[ROBOT],
+        validations=[
+            {
+                "expression": f"!variables.robot || request.userInfo.username in ['{NAMESPACE_CONTROLLER}', "
+                f"'{GARBAGE_COLLECTOR}'] || has(oldObject.spec.signature)",
+                "messageExpression": "'of decisions robots delete signed ones only; ' + request.userInfo.username + "
+                "' is a robot'",
+                "reason": "Forbidden",
+            }
         ],
     )
 
@@ -183,16 +256,17 @@ def held_targets_stay() -> Document:
     )
 
 
-def as_themselves(field: str, rule: str) -> list[Document]:
+def as_themselves(field: str, rule: str, *, unless: str = "") -> list[Document]:
     """The requester is a person, and names nobody else."""
+    or_else = f" || {unless}" if unless else ""
     return [
         {
-            "expression": "!variables.robot",
+            "expression": f"!variables.robot{or_else}",
             "messageExpression": f"'{rule}; ' + request.userInfo.username + ' is not a person'",
             "reason": "Forbidden",
         },
         {
-            "expression": f"object.spec.{field}.username == request.userInfo.username",
+            "expression": f"object.spec.{field}.username == request.userInfo.username{or_else}",
             "messageExpression": f"'spec.{field}.username must be you: ' + request.userInfo.username",
             "reason": "Forbidden",
         },
@@ -206,19 +280,23 @@ def policy(
     *,
     validations: Sequence[Document],
     variables: Sequence[Document] = (),
+    group: str = GROUP,
+    resource_names: Sequence[str] = (),
+    namespace: str | None = None,
 ) -> Document:
-    """A policy that fails closed, on every version of the resources, everywhere."""
+    """A policy that fails closed, on every version of the resources; everywhere, or in one namespace."""
     spec: Document = {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "matchPolicy": "Equivalent",
-            "namespaceSelector": {},
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}} if namespace else {},
             "objectSelector": {},
             "resourceRules": [
                 {
-                    "apiGroups": [GROUP],
+                    "apiGroups": [group],
                     "apiVersions": ["*"],
                     "operations": list(operations),
+                    **({"resourceNames": list(resource_names)} if resource_names else {}),
                     "resources": list(resources),
                     "scope": "*",
                 }

@@ -8,8 +8,24 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from praxis.api import bounds
-from praxis.api.base import Condition, Model, Name, PlanDigest, Resource, Sentence, Text, Timestamp, Uid, Username, Word
-from praxis.digest import Digest, digest
+from praxis.api.base import (
+    API_VERSION,
+    Condition,
+    Model,
+    Name,
+    PlanDigest,
+    Resource,
+    Sentence,
+    Text,
+    Timestamp,
+    Uid,
+    Username,
+    Word,
+)
+from praxis.digest import Digest, canonical, digest
+
+ARMOUR = r"^-----BEGIN SSH SIGNATURE-----\n[A-Za-z0-9+/=\n]+\n-----END SSH SIGNATURE-----\n?$"
+"""An armoured SSH signature, as PROTOCOL.sshsig of OpenSSH defines it."""
 
 
 class IncidentRef(Model):
@@ -51,8 +67,9 @@ class IncidentApprovalSpec(Model):
         str | None,
         Field(
             max_length=8192,
-            pattern=r"^-----BEGIN SSH SIGNATURE-----\n[A-Za-z0-9+/=\n]+\n-----END SSH SIGNATURE-----\n?$",
-            description="Armoured SSH signature (sshsig) over the canonical decision.",
+            pattern=ARMOUR,
+            description="Armoured SSH signature of the approver, in the sshsig namespace praxis-approval, over the "
+            "canonical decision. It is optional; one that is present and does not verify always refuses.",
         ),
     ] = None
     expires_at: Annotated[Timestamp, Field(description="After this it is no longer acted on.")]
@@ -94,6 +111,25 @@ class IncidentApproval(Resource):
     def record_digest(self) -> Digest:
         """What the trail records of this decision: this very object and all that it says."""
         return digest({"uid": self.metadata.uid, "spec": self.spec.dump()})
+
+    @property
+    def signed_content(self) -> bytes:
+        """What `spec.signature` must be a signature of."""
+        return signed_content(self.metadata.namespace, self.spec)
+
+
+def signed_content(namespace: str, spec: IncidentApprovalSpec) -> bytes:
+    """The bytes that a person signs: all that a decision says, in canonical JSON, but for the signature itself.
+
+    The namespace is part of it, the object's name is not: tools that apply manifests may prefix names, and the same
+    words under another name still count once, as they are the same person's on the same plan.
+
+    Raises:
+        ValueError: a field has no canonical form (a lone surrogate).
+    """
+    said = {name: value for name, value in spec.dump().items() if name != "signature"}
+    kind = IncidentApproval.kind
+    return canonical({"apiVersion": API_VERSION, "kind": kind, "namespace": namespace, "spec": said})
 
 
 class Observed(StrEnum):

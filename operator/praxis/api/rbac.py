@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from praxis.api.accounts import Names
+from praxis.api.accounts import SIGNERS_CONFIG_MAP, Names
 from praxis.api.admission import KINDS
 from praxis.api.base import GROUP
 from praxis.api.crds import LABELS
@@ -49,6 +49,7 @@ def documents(names: Names) -> list[Document]:
     operator = [_account(names, names.operator_account)]
     gateway = [_account(names, names.gateway_account)]
     return [
+        *(signing(names) if names.signing_accounts else []),
         *_cluster_role(
             "praxis-operator",
             [
@@ -76,7 +77,7 @@ def documents(names: Names) -> list[Document]:
             ],
             operator,
         ),
-        *_lease(names, operator),
+        *_own_namespace(names, operator),
         *_cluster_role("praxis-gateway", [_rule([GROUP], ["incidents"], ["create", "get", "list", "patch"])], gateway),
         *_cluster_role(
             "praxis-approver",
@@ -95,8 +96,17 @@ def documents(names: Names) -> list[Document]:
     ]
 
 
-def _lease(names: Names, subjects: Sequence[Document]) -> list[Document]:
-    """The operator's own Lease, and no other: creation cannot be limited to a name."""
+def signing(names: Names) -> list[Document]:
+    """What a GitOps controller needs to apply and prune signed decisions; the policies keep it to those."""
+    return _cluster_role(
+        "praxis-signed-approvals",
+        [_rule([GROUP], ["incidentapprovals"], ["create", "delete", "patch", *READ])],
+        [_user_account(username) for username in names.signing_accounts],
+    )
+
+
+def _own_namespace(names: Names, subjects: Sequence[Document]) -> list[Document]:
+    """The operator's own Lease, and no other, though creation cannot be limited to a name; the list of signers."""
     metadata = {"name": "praxis-operator", "namespace": names.namespace, "labels": dict(LABELS)}
     api = "coordination.k8s.io"
     return [
@@ -107,6 +117,7 @@ def _lease(names: Names, subjects: Sequence[Document]) -> list[Document]:
             "rules": [
                 _rule([api], ["leases"], ["create"]),
                 {**_rule([api], ["leases"], ["get", "patch", "update"]), "resourceNames": [LEASE]},
+                {**_rule([""], ["configmaps"], ["get"]), "resourceNames": [SIGNERS_CONFIG_MAP]},
             ],
         },
         {
@@ -143,6 +154,12 @@ def _rule(groups: Sequence[str], resources: Sequence[str], verbs: Sequence[str])
 
 def _account(names: Names, account: str) -> Document:
     return {"kind": "ServiceAccount", "name": account, "namespace": names.namespace}
+
+
+def _user_account(username: str) -> Document:
+    """A service account, from the user name that the API server knows it by."""
+    _, _, namespace, name = username.split(":")
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
 
 def _group(name: str) -> Document:

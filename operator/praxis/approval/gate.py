@@ -15,6 +15,7 @@ from praxis.api.incident import BoundApproval, EntryKind, Incident
 from praxis.api.reasons import Reason
 from praxis.approval.judgement import bind, people_needed
 from praxis.approval.ruling import a_person, arrival
+from praxis.approval.signature import UNCHECKED, Signatures, fault
 from praxis.approval.validity import PRECEDENCE, Clocks, Standing, intact, short
 from praxis.digest import same
 from praxis.settings import Quorum
@@ -42,6 +43,7 @@ def still_valid(
     now: datetime,
     server_now: datetime | None,
     quorum: Quorum,
+    signatures: Signatures = UNCHECKED,
 ) -> Lapse | None:
     """None when the incident in Executing may take its next action, else why not.
 
@@ -52,7 +54,7 @@ def still_valid(
     if plan is None or not intact(incident, plan):
         return Lapse(Reason.PLAN_DRIFTED, "the stored plan is not the one that was approved: its digest differs")
     clocks = Clocks(now, server_now)
-    objection = _objection(incident, approvals, clocks)
+    objection = _objection(incident, approvals, clocks, signatures)
     if objection is not None:
         spec = objection.spec
         return Lapse(
@@ -62,7 +64,7 @@ def still_valid(
         )
     by_uid = {each.metadata.uid: each for each in approvals}
     for bound in incident.status.approvals:
-        lapse = _lapsed(incident, bound, by_uid.get(bound.uid), clocks)
+        lapse = _lapsed(incident, bound, by_uid.get(bound.uid), clocks, signatures)
         if lapse is not None:
             return lapse
     people = {bound.approver for bound in incident.status.approvals}
@@ -75,7 +77,9 @@ def still_valid(
     return None
 
 
-def _objection(incident: Incident, approvals: Sequence[IncidentApproval], clocks: Clocks) -> IncidentApproval | None:
+def _objection(
+    incident: Incident, approvals: Sequence[IncidentApproval], clocks: Clocks, signatures: Signatures
+) -> IncidentApproval | None:
     """The leading decision other than Approve that a person made on this very plan, unless it surely expired."""
     assert incident.status.plan is not None
     digest = incident.status.plan.digest
@@ -88,19 +92,30 @@ def _objection(incident: Incident, approvals: Sequence[IncidentApproval], clocks
         and each.spec.incident_ref.uid == incident.metadata.uid
         and same(each.spec.plan_digest, digest)
         and a_person(each.spec.approver.username)
-        and each.spec.signature is None
+        and fault(each, signatures) is None
         and clocks.standing(each.spec.expires_at) is not Standing.EXPIRED
     ]
     return min(objections, key=lambda a: (PRECEDENCE.index(a.spec.decision), arrival(a)), default=None)
 
 
-def _lapsed(incident: Incident, bound: BoundApproval, found: IncidentApproval | None, clocks: Clocks) -> Lapse | None:
+def _lapsed(
+    incident: Incident,
+    bound: BoundApproval,
+    found: IncidentApproval | None,
+    clocks: Clocks,
+    signatures: Signatures,
+) -> Lapse | None:
     """Why an approval no longer carries the plan."""
     assert incident.status.plan is not None
     if found is None or found.metadata.deletion_timestamp is not None:
         return Lapse(Reason.APPROVAL_WITHDRAWN, f"approval {bound.name} of {bound.approver} was deleted")
     if not _as_accepted(incident, bound, found):
         return Lapse(Reason.APPROVAL_WITHDRAWN, f"approval {bound.name} of {bound.approver} is not what was accepted")
+    why = fault(found, signatures)
+    if why is not None:  # it was verified at acceptance: since then the key was revoked, or taken from the list
+        return Lapse(
+            Reason.SIGNATURE_NOT_VERIFIED, f"the signature on approval {bound.name} of {bound.approver} fails: {why}"
+        )
     if not same(bound.plan_digest, incident.status.plan.digest):
         return Lapse(Reason.PLAN_DRIFTED, f"approval {bound.name} is on plan {short(bound.plan_digest)}, not on this")
     standing = clocks.standing(found.spec.expires_at)
@@ -118,7 +133,6 @@ def _as_accepted(incident: Incident, bound: BoundApproval, found: IncidentApprov
         and found.spec.decision is Decision.APPROVE
         and found.spec.incident_ref.uid == incident.metadata.uid
         and found.metadata.namespace == incident.metadata.namespace
-        and found.spec.signature is None
         and a_person(found.spec.approver.username)
         and found.status.verdict is not Verdict.REFUSED
         and any(entry.kind is EntryKind.DECIDED and entry.digest == record for entry in incident.status.trail)

@@ -16,6 +16,7 @@ from praxis.api.incident import BoundApproval, Incident
 from praxis.api.plan import highest_tier
 from praxis.api.reasons import Reason
 from praxis.approval.ruling import Ruling, accepted, arrival, pending, refused, undecided
+from praxis.approval.signature import UNCHECKED, Signatures
 from praxis.approval.validity import PRECEDENCE, Clocks, Standing, overruled, settled_alone, short
 from praxis.machine import Phase
 from praxis.settings import Quorum
@@ -73,6 +74,7 @@ def judge(
     now: datetime,
     server_now: datetime | None,
     quorum: Quorum,
+    signatures: Signatures = UNCHECKED,
 ) -> Judgement:
     """Judge all decisions that name this incident, listed consistently.
 
@@ -85,7 +87,7 @@ def judge(
     rulings: list[Ruling] = []
     standing: list[IncidentApproval] = []
     for each in sorted(filter(undecided, approvals), key=arrival):
-        ruling = settled_alone(incident, each, clocks)
+        ruling = settled_alone(incident, each, clocks, signatures)
         if ruling is None:
             standing.append(each)
         else:

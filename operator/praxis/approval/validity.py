@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
+from functools import partial
 
 from praxis.api.approval import Decision, IncidentApproval
 from praxis.api.incident import EntryKind, Incident
 from praxis.api.plan import Plan
 from praxis.api.reasons import Reason
 from praxis.approval.ruling import Ruling, a_person, accepted, pending, refused
+from praxis.approval.signature import Signatures, fault
 from praxis.clock import parse_rfc3339
 from praxis.digest import PREFIX, same
 from praxis.machine import TERMINAL, Phase
@@ -78,13 +80,15 @@ def acted_on(incident: Incident, approval: IncidentApproval) -> bool:
     return any(entry.kind is EntryKind.DECIDED and entry.digest == record for entry in incident.status.trail)
 
 
-def settled_alone(incident: Incident, approval: IncidentApproval, clocks: Clocks) -> Ruling | None:
+def settled_alone(
+    incident: Incident, approval: IncidentApproval, clocks: Clocks, signatures: Signatures
+) -> Ruling | None:
     """The ruling on a decision that needs no look at the others; None when it stands for the plan that waits."""
     checks: tuple[Callable[[Incident, IncidentApproval], Ruling | None], ...] = (
         _another_incident,
         _acted_on,
         _not_a_person,
-        _signature_not_verified,
+        partial(_signature_not_verified, signatures=signatures),
         _not_awaiting,
         _another_plan,
     )
@@ -147,15 +151,16 @@ def _not_a_person(incident: Incident, approval: IncidentApproval) -> Ruling | No
     )
 
 
-def _signature_not_verified(incident: Incident, approval: IncidentApproval) -> Ruling | None:
-    # There is no verifier yet. A signature that nobody checked must not pass for one that holds, so it always refuses.
+def _signature_not_verified(incident: Incident, approval: IncidentApproval, *, signatures: Signatures) -> Ruling | None:
+    # Whoever applied it: a person who signs expects to be taken at their signature, not at the name they applied it as.
     del incident
-    if approval.spec.signature is None:
+    why = fault(approval, signatures)
+    if why is None:
         return None
     return refused(
         approval,
         Reason.SIGNATURE_NOT_VERIFIED,
-        "it carries a signature, and this operator cannot verify signatures; decide without one, under your own name",
+        f"its signature does not hold: {why}. Decide anew, signed with a listed key or under your own name without one",
     )
 
 

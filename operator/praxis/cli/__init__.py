@@ -11,6 +11,7 @@ import importlib
 import click
 
 COMMANDS = {
+    "approval": "Verify signed decisions in files, as the operator will.",
     "approve": "Approve the plan of an incident.",
     "controlplane": "Run a real kube-apiserver and etcd on this machine.",
     "demo": "Show the whole life of an incident on the embedded control plane.",

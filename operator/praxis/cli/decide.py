@@ -13,7 +13,7 @@ import click
 from pydantic import ValidationError
 
 from praxis.api import bounds
-from praxis.api.approval import Decision, IncidentApproval, IncidentApprovalSpec, IncidentRef, Person
+from praxis.api.approval import Decision, IncidentApproval, IncidentApprovalSpec, IncidentRef, Person, signed_content
 from praxis.api.incident import Incident
 from praxis.api.plan import Plan
 from praxis.api.reasons import ConditionType
@@ -38,6 +38,7 @@ from praxis.cli.terminal import Screen, line
 from praxis.clock import rfc3339
 from praxis.digest import PREFIX, same
 from praxis.machine import Phase
+from praxis.signing.openssh import sign
 
 DURATION = re.compile(r"^(?:(?P<hours>\d{1,4})h)?(?:(?P<minutes>\d{1,5})m)?(?:(?P<seconds>\d{1,6})s)?$")
 EFFECTS = {
@@ -100,6 +101,14 @@ def decision_options(command: Command) -> Command:
         click.option(
             "--plan", type=DigestPrefix(), help="Digest (or its beginning) of the plan you read; refused if it changed."
         ),
+        click.option(
+            "--sign",
+            "key",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="KEY",
+            help="Sign it with this SSH key: a private one, or a public one whose private half is in an agent or on "
+            "hardware. For decisions that a GitOps controller applies; with -o yaml.",
+        ),
         statement_options,
     ]
     for option in reversed(options):
@@ -152,6 +161,7 @@ def decide(
     reason: str,
     expires_in: timedelta,
     plan: str | None,
+    key: Path | None,
     corrections: tuple[str, ...] = (),
     namespace: str | None,
     kubeconfig: Path | None,
@@ -180,6 +190,8 @@ def decide(
             expires_in=expires_in,
             corrections=corrections,
         )
+        if key is not None:
+            spec = spec.replace(signature=sign(signed_content(cluster.namespace, spec), key))
         document = manifest(IncidentApproval, named(incident, decision.lower()), cluster.namespace, spec)
         if output is not None:
             write(document, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ BEGIN, END = "<!-- machine:begin -->", "<!-- machine:end -->"
 README = "README.md"
 KUSTOMIZATION = "Kustomization"
 """kustomize takes this name too, and `kubectl apply -f DIR` passes over it: that reads *.yaml only."""
+OVERLAYS = {
+    "argocd": ("system:serviceaccount:argocd:argocd-application-controller",),
+    "flux": ("system:serviceaccount:flux-system:kustomize-controller",),
+}
+"""The accounts under which GitOps controllers apply manifests, as their own installations name them."""
 KINDS = ("crds", "manifests", "diagram", "configuration", "all")
 
 
@@ -39,6 +45,14 @@ class _Dumper(yaml.SafeDumper):
 @click.option("--gateway-account", default=Names.gateway_account, show_default=True)
 @click.option("--approvers-group", default=Names.approvers_group, show_default=True, help="The people who approve.")
 @click.option("--viewers-group", default=Names.viewers_group, show_default=True, help="The people who may look.")
+@click.option(
+    "--signing-account",
+    "signing_accounts",
+    multiple=True,
+    metavar="USERNAME",
+    help="system:serviceaccount:NAMESPACE:NAME of a GitOps controller that may create signed approvals; repeat for "
+    "more. The operator must run with the same list.",
+)
 def command(
     *,
     what: str,
@@ -49,6 +63,7 @@ def command(
     gateway_account: str,
     approvers_group: str,
     viewers_group: str,
+    signing_accounts: tuple[str, ...],
 ) -> None:
     """Write the CRDs, policies and RBAC, the README's diagram or the configuration reference; or check them.
 
@@ -60,6 +75,7 @@ def command(
         gateway_account=gateway_account,
         approvers_group=approvers_group,
         viewers_group=viewers_group,
+        signing_accounts=signing_accounts,
     )
     if output == "-":
         click.echo(printed(what, names), nl=False)
@@ -107,6 +123,8 @@ def files(what: str, names: Names, root: Path) -> dict[str, str]:
         }
         rendered |= {f"manifests/{name}": HEADER + _yaml(documents) for name, documents in parts.items()}
         rendered[f"manifests/{KUSTOMIZATION}"] = _kustomization(["../crds", *parts])
+        for name, signing_accounts in OVERLAYS.items():
+            rendered |= _overlay(f"manifests/overlays/{name}", replace(names, signing_accounts=signing_accounts))
     if what in {"diagram", "all"}:
         rendered |= _readme(root / README)
     if what in {"configuration", "all"}:
@@ -123,7 +141,7 @@ def stale(rendered: Mapping[str, str], root: Path) -> list[str]:
             problems.append(f"{path} is missing")
         elif file.read_text(encoding="utf-8") != text:
             problems.append(f"{path} is stale: it is not what the code renders")
-    for directory in {path.split("/")[0] for path in rendered if "/" in path}:
+    for directory in {Path(path).parent for path in rendered if "/" in path}:
         for file in sorted((root / directory).glob("*.yaml")):
             left_over = file.relative_to(root).as_posix()
             if left_over not in rendered and file.read_text(encoding="utf-8").startswith(HEADER):
@@ -141,14 +159,29 @@ def _readme(path: Path) -> dict[str, str]:
     return {path.name: f"{before}{BEGIN}\n```mermaid\n{machine.mermaid()}\n```\n{END}{after}"}
 
 
-def _kustomization(resources: Iterable[str]) -> str:
+def _overlay(directory: str, names: Names) -> dict[str, str]:
+    """The manifests with GitOps accounts opted in: one policy replaced whole, one role added."""
+    policy = admission.approvals_by_people(names)
+    target = {"kind": policy["kind"], "name": policy["metadata"]["name"]}
+    replaced = [{"op": "replace", "path": "/spec", "value": policy["spec"]}]
+    return {
+        f"{directory}/{KUSTOMIZATION}": _kustomization(
+            ["../..", "rbac.yaml"], patches=[{"target": target, "path": "policy.yaml"}]
+        ),
+        f"{directory}/policy.yaml": HEADER + _yaml([replaced]),
+        f"{directory}/rbac.yaml": HEADER + _yaml(rbac.signing(names)),
+    }
+
+
+def _kustomization(resources: Iterable[str], **more: Any) -> str:
     document = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": list(resources),
+        **more,
     }
     return HEADER + _yaml([document])
 
 
-def _yaml(documents: Iterable[Mapping[str, Any]]) -> str:
+def _yaml(documents: Iterable[Any]) -> str:
     return yaml.dump_all(documents, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from praxis.api.accounts import SIGNERS_CONFIG_MAP
 from praxis.api.approval import IncidentApproval, IncidentReconciliation
 from praxis.api.base import Resource
 from praxis.api.incident import Guard, Incident
@@ -20,6 +21,7 @@ from praxis.api.target import Holder, RemediationTarget
 from praxis.errors import NeedsPerson, Refused, Superseded
 from praxis.kube import Kube, Reply, path_of, resource_path
 from praxis.settings import OperatorSettings
+from praxis.signing.signers import AllowedSigners
 
 R = TypeVar("R", bound=Resource)
 
@@ -44,8 +46,10 @@ class KubeCluster:
                 namespace=settings.installation_namespace,
                 operator_account=settings.operator_account,
                 gateway_account=settings.gateway_account,
+                signing_accounts=tuple(settings.signing_accounts),
             )
         )
+        self._installation = settings.installation_namespace
 
     async def incident(self, namespace: str, name: str) -> Incident | None:
         """The incident as stored now, None when there is none."""
@@ -73,6 +77,16 @@ class KubeCluster:
         """Every approval that names an incident of this name, whatever the uid, and the API server's own time."""
         reply = await self._by_reference(IncidentApproval, namespace, name=name)
         return parsed(IncidentApproval, reply), reply.server_time
+
+    async def allowed_signers(self) -> AllowedSigners | None:
+        """The ConfigMap of those who may sign, None when there is none."""
+        try:
+            reply = await self._kube.get(resource_path("/api/v1", "configmaps", self._installation, SIGNERS_CONFIG_MAP))
+        except Refused as error:
+            if error.not_found:
+                return None
+            raise
+        return AllowedSigners.of(reply.document.get("data") or {})
 
     async def reconciliations(self, namespace: str, incident_uid: str) -> list[IncidentReconciliation]:
         """Every reconciliation that names this incident, which may be gone."""

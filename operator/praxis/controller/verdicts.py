@@ -16,7 +16,7 @@ from praxis.api.incident import Incident
 from praxis.api.reasons import ConditionType
 from praxis.approval.judgement import judge
 from praxis.approval.reconciliation import judge_reconciliations
-from praxis.approval.ruling import Ruling
+from praxis.approval.ruling import Ruling, undecided
 from praxis.approval.validity import no_incident
 from praxis.clock import Clock, rfc3339
 from praxis.controller.cluster import KubeCluster
@@ -26,6 +26,7 @@ from praxis.controller.queue import Key
 from praxis.errors import Refused
 from praxis.kube import Kube, path_of
 from praxis.settings import Quorum
+from praxis.signing.decisions import checked
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,15 @@ class Verdicts:
         if incident is None:
             await self._write_all(key, None, approvals, [no_incident(each) for each in approvals])
             return
-        judgement = judge(incident, approvals, now=self._clock.now(), server_now=server_now, quorum=self._quorum)
+        signatures = await checked(list(filter(undecided, approvals)), self._cluster.allowed_signers)
+        judgement = judge(
+            incident,
+            approvals,
+            now=self._clock.now(),
+            server_now=server_now,
+            quorum=self._quorum,
+            signatures=signatures,
+        )
         await self._write_all(key, incident, approvals, judgement.rulings)
         await self._write_all(key, incident, found, judge_reconciliations(incident, found).rulings)
 

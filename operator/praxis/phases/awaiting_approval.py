@@ -7,24 +7,29 @@ from datetime import timedelta
 from praxis.api.incident import Incident
 from praxis.api.reasons import ConditionType, Reason
 from praxis.approval.judgement import Approved, Dismissed, Judgement, Rejected, RevisionRequested, judge
+from praxis.approval.signature import signed_with
 from praxis.clock import parse_rfc3339
 from praxis.machine import Phase
 from praxis.phases.contract import ConditionUpdate, Tools, Transition, Wait
 from praxis.phases.decisions import another_plan, decided, dismissed
 from praxis.phases.spending import cleared
+from praxis.signing.decisions import checked
 
 
 async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     """Carry out what people decided; a Reject, Revise or Dismiss goes before any Approve, whenever it came."""
     approvals, server_now = await tools.cluster.approvals(incident)
+    signatures = await checked(approvals, tools.cluster.allowed_signers)
     now = tools.clock.now()
-    judgement = judge(incident, approvals, now=now, server_now=server_now, quorum=tools.settings.quorum)
+    judgement = judge(
+        incident, approvals, now=now, server_now=server_now, quorum=tools.settings.quorum, signatures=signatures
+    )
     by_uid = {each.metadata.uid: each for each in approvals}
     if not incident.spec.firing and not isinstance(judgement.decision, Dismissed):
         return cleared(incident)
     match judgement.decision:
         case Approved(bound=bound):
-            people = ", ".join(each.approver for each in bound)
+            people = ", ".join(f"{each.approver}{signed_with(by_uid[each.uid], signatures)}" for each in bound)
             return Transition(
                 to=Phase.EXECUTING,
                 reason=Reason.APPROVED,

@@ -24,6 +24,7 @@ from praxis.machine import Phase
 from praxis.memory.contract import Memory
 from praxis.reasoning.contract import Reasoner
 from praxis.settings import OperatorSettings
+from praxis.signing.signers import AllowedSigners
 
 
 class Effect(Protocol):
@@ -104,6 +105,10 @@ class Cluster(Protocol):
 
     async def approvals(self, incident: Incident) -> tuple[list[IncidentApproval], datetime | None]:
         """Every approval that names this incident's uid, and the API server's own time."""
+        ...
+
+    async def allowed_signers(self) -> AllowedSigners | None:
+        """Who may sign with which key; None when the admins keep no such list."""
         ...
 
     async def reconciliations(self, namespace: str, incident_uid: str) -> list[IncidentReconciliation]:

@@ -18,6 +18,7 @@ from praxis.machine import Phase
 from praxis.phases.contract import Tools, Transition
 from praxis.phases.decisions import another_plan, dismissed
 from praxis.phases.spending import cleared
+from praxis.signing.decisions import checked
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,15 @@ async def approvals_lapsed(incident: Incident, tools: Tools) -> Transition | Non
     A no counts as long as nothing was applied, also one whose event came late: this read is consistent.
     """
     approvals, server_now = await tools.cluster.approvals(incident)
-    lapse = still_valid(incident, approvals, now=tools.clock.now(), server_now=server_now, quorum=tools.settings.quorum)
+    signatures = await checked(approvals, tools.cluster.allowed_signers)
+    lapse = still_valid(
+        incident,
+        approvals,
+        now=tools.clock.now(),
+        server_now=server_now,
+        quorum=tools.settings.quorum,
+        signatures=signatures,
+    )
     if lapse is None:
         return None
     if lapse.objection is None:

@@ -1,0 +1,1 @@
+"""SSH signatures on people's decisions: made and verified by OpenSSH's own `ssh-keygen`, against a list of signers."""

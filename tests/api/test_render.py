@@ -23,14 +23,14 @@ REFERENCE = ["docs/configuration.md"]
 MANIFESTS = [
     "manifests/Kustomization",
     "manifests/accounts.yaml",
-    "manifests/overlays/argocd/Kustomization",
-    "manifests/overlays/argocd/policy.yaml",
-    "manifests/overlays/argocd/rbac.yaml",
-    "manifests/overlays/flux/Kustomization",
-    "manifests/overlays/flux/policy.yaml",
-    "manifests/overlays/flux/rbac.yaml",
     "manifests/policies.yaml",
     "manifests/rbac.yaml",
+    "overlays/argocd/Kustomization",
+    "overlays/argocd/policy.yaml",
+    "overlays/argocd/rbac.yaml",
+    "overlays/flux/Kustomization",
+    "overlays/flux/policy.yaml",
+    "overlays/flux/rbac.yaml",
 ]
 
 

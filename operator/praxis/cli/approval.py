@@ -55,7 +55,7 @@ def verify(*, files: tuple[Path, ...], allowed: Path, revoked: Path | None, at: 
     for approval in approvals:
         said, holds = report(approval, signers, moment)
         faults += not holds
-        click.echo(line(f"{'ok     ' if holds else 'REFUSED'} {approval.key}: {said}"))
+        click.echo(line(f"{'ok' if holds else 'REFUSED'} {approval.key}: {said}"))
     raise SystemExit(REFUSED if faults else HOLDS)
 
 

@@ -124,7 +124,7 @@ def files(what: str, names: Names, root: Path) -> dict[str, str]:
         rendered |= {f"manifests/{name}": HEADER + _yaml(documents) for name, documents in parts.items()}
         rendered[f"manifests/{KUSTOMIZATION}"] = _kustomization(["../crds", *parts])
         for name, signing_accounts in OVERLAYS.items():
-            rendered |= _overlay(f"manifests/overlays/{name}", replace(names, signing_accounts=signing_accounts))
+            rendered |= _overlay(f"overlays/{name}", replace(names, signing_accounts=signing_accounts))
     if what in {"diagram", "all"}:
         rendered |= _readme(root / README)
     if what in {"configuration", "all"}:
@@ -166,7 +166,7 @@ def _overlay(directory: str, names: Names) -> dict[str, str]:
     replaced = [{"op": "replace", "path": "/spec", "value": policy["spec"]}]
     return {
         f"{directory}/{KUSTOMIZATION}": _kustomization(
-            ["../..", "rbac.yaml"], patches=[{"target": target, "path": "policy.yaml"}]
+            ["../../manifests", "rbac.yaml"], patches=[{"target": target, "path": "policy.yaml"}]
         ),
         f"{directory}/policy.yaml": HEADER + _yaml([replaced]),
         f"{directory}/rbac.yaml": HEADER + _yaml(rbac.signing(names)),

@@ -18,6 +18,7 @@ from praxis.api.powers import QUESTIONS, Allowed, Excess, Power, Rule, excesses
 from praxis.errors import NeedsPerson, Refused
 from praxis.kube import Kube, resource_path
 from praxis.settings import OperatorSettings
+from praxis.signing import openssh
 
 log = logging.getLogger(__name__)
 
@@ -119,13 +120,16 @@ async def own_powers(kube: Kube, settings: OperatorSettings) -> None:
     """Make sure that the operator may do what PRAXIS grants it, and nothing that could go round its guards.
 
     Raises:
-        NeedsPerson: it may do more, with a sentence for each rule to remove; or it may not find out.
+        NeedsPerson: it may do more, with a sentence for each rule to remove; or it may not find out; or it is to take
+            signed decisions, and has no OpenSSH to verify them.
         RetryLater: the API server could not be asked.
     """
 
     async def ask(path: str, review: Document) -> Document:
         return (await kube.create(path, review)).document
 
+    if settings.signing_accounts:
+        openssh.program()
     names = Names(namespace=settings.installation_namespace, operator_account=settings.operator_account)
     try:
         namespaces = await _namespaces(kube, settings)

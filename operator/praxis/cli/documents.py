@@ -50,6 +50,14 @@ for _tag, _pattern, _first in (
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
+def _text(dumper: Any, value: str) -> Any:
+    """Several lines, such as a signature, as a block that people can read; what no block can hold is quoted."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def yaml_text(document: Any) -> str:
     """A JSON document as YAML for people, which every reader takes for the same document."""
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120)

@@ -21,6 +21,7 @@ from kubernetes_asyncio.client import ApiClient, ApiException, Configuration
 
 from praxis.api.base import GROUP, VERSION, Resource
 from praxis.errors import AnswerLost, Refused, RetryLater
+from praxis.redaction import fit
 
 Document = dict[str, Any]
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
@@ -210,7 +211,7 @@ def _refusal(status: int, body: str, *, write: bool = False) -> Exception:
         message = str(json.loads(body).get("message") or body)
     except (ValueError, AttributeError):
         message = body
-    message = message[:2048]
+    message = fit(message, 2048)
     if status in RETRIED_STATUSES or status == 0:
         # A 5xx may come from a proxy that had already passed the write on, and etcd's own time-outs are 500 and 504;
         # 429 is said before anything is stored.

@@ -25,6 +25,16 @@ from praxis.redaction import redact
         ("'password' => 'hunter2'", "'password' => '[REDACTED:password]'"),
         ("\x1b[36mpassword\x1b[0m=hunter2", "\x1b[36mpassword\x1b[0m=[REDACTED:password]"),
         # JSON, also inside JSON, and dumps of Go and Python
+        ('{"m": "apiKey:\\n  \\"abc\\""}', '{"m": "apiKey:\\n  \\"[REDACTED:apikey]\\""}'),
+        ('{"m": "key: |\\n  a"}', '{"m": "key: |\\n  a"}'),
+        (
+            '{"m": "secretKey: |\\n  aB1\\n  cD2\\nhost: db"}',
+            '{"m": "secretKey: |\\n  [REDACTED:secretkey]\\nhost: db"}',
+        ),
+        (
+            '{"m": "- name: API_TOKEN\\n  value: aB1\\n"}',
+            '{"m": "- name: API_TOKEN\\n  value: [REDACTED:value]"}',
+        ),
         ('{"password":"hunter2","user":"bob"}', '{"password":"[REDACTED:password]","user":"bob"}'),
         ('{"dbPassword" : "a\\"b", "n": 1}', '{"dbPassword" : "[REDACTED:password]", "n": 1}'),
         ('{"apiKey":\n    "abc"}', '{"apiKey":\n    "[REDACTED:apikey]"}'),

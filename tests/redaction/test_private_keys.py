@@ -74,3 +74,19 @@ def test_public_keys_and_certificates_with_their_frame_are_no_private_key() -> N
     """A certificate's frame stays, so that one sees what it was."""
     text = f"-----BEGIN CERTIFICATE-----\n{LINE}\n-----END CERTIFICATE-----"
     assert redact(text) == text
+
+
+def test_a_key_without_its_end_before_more_words() -> None:
+    """The last line of a key that was cut off is the key's, also when somebody wrote on behind it."""
+    text = "\n".join([BEGIN.format(""), LINE, f"{LINE} and so on"])
+    assert redact(text) == "[REDACTED:private-key] and so on"
+
+
+def test_a_key_without_its_beginning_in_a_json_string() -> None:
+    """What stands before it on the same line stays."""
+    assert redact(f'{{"a": "{LINE}\\n{LINE}\\n{END.format("")}"}}') == '{"a": "[REDACTED:private-key]"}'
+
+
+def test_a_key_without_both_ends_in_a_json_string() -> None:
+    """Escaped line ends are line ends here, too."""
+    assert redact(f'{{"a": "{LINE}\\n{LINE}\\nabc="}}') == '{"a": "[REDACTED:base64-block]"}'

@@ -10,6 +10,7 @@ from praxis.clock import Clock, rfc3339
 from praxis.digest import PREFIX, digest
 from praxis.errors import PraxisError, Refused
 from praxis.kube import Kube, resource_path
+from praxis.redaction import fit
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class EventRecorder:
             "action": action,
             "reason": reason,
             "type": "Warning" if reason in WARNINGS or action == "Refused" else "Normal",
-            "note": message[:MESSAGE_LIMIT] or reason,
+            "note": fit(message, MESSAGE_LIMIT) or reason,
             "regarding": {
                 "apiVersion": API_VERSION,
                 "kind": about.kind,

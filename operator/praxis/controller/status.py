@@ -16,6 +16,10 @@ from praxis.digest import canonical, genesis, link
 from praxis.errors import NeedsPerson
 from praxis.machine import Phase, allows
 from praxis.phases.contract import ConditionUpdate, Record, Transition
+from praxis.redaction import fit
+
+MESSAGE = 1024
+"""Longest message of a status or a condition, characters."""
 
 
 def applied(incident: Incident, transition: Transition, *, actor: str, now: datetime) -> IncidentStatus:
@@ -41,7 +45,7 @@ def applied(incident: Incident, transition: Transition, *, actor: str, now: date
         **changes,
         phase=transition.to,
         reason=transition.reason,
-        message=transition.message,
+        message=fit(transition.message, MESSAGE),
         observed_generation=incident.metadata.generation,
         conditions=updated(before.conditions, conditions, incident.metadata.generation, now),
         trail=trail,
@@ -109,7 +113,7 @@ def updated(
             type=update.type,
             status=status,
             reason=update.reason,
-            message=update.message[:1024],
+            message=fit(update.message, MESSAGE),
             last_transition_time=former.last_transition_time if former and former.status == status else rfc3339(now),
             observed_generation=generation,
         )

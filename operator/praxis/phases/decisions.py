@@ -7,6 +7,10 @@ from praxis.api.incident import EntryKind, Incident
 from praxis.api.reasons import Reason
 from praxis.machine import Phase
 from praxis.phases.contract import Record, Transition
+from praxis.redaction import fit
+
+SENTENCE = 1024
+"""Longest message and longest correction, characters."""
 
 
 def decided(approval: IncidentApproval, reason: Reason) -> Record:
@@ -15,13 +19,13 @@ def decided(approval: IncidentApproval, reason: Reason) -> Record:
 
 
 def another_plan(incident: Incident, approval: IncidentApproval, reason: Reason) -> Transition:
-    """Back to drafting, with what the person said."""
-    said = [text for text in (*approval.spec.corrections, approval.spec.reason) if text]
+    """Back to drafting, with what the person said; not with the secrets that they said."""
+    said = [fit(text, SENTENCE) for text in (*approval.spec.corrections, approval.spec.reason) if text]
     verb = "rejected" if reason is Reason.REJECTED else "sent back"
     return Transition(
         to=Phase.INVESTIGATED,
         reason=reason,
-        message=f"{verb} by {approval.spec.approver.username}: {'; '.join(said)}"[:1024],
+        message=f"{verb} by {approval.spec.approver.username}: {'; '.join(said)}"[:SENTENCE],
         changes={"corrections": [*incident.status.corrections, *said]},
         records=[decided(approval, reason)],
     )
@@ -32,6 +36,6 @@ def dismissed(approval: IncidentApproval) -> Transition:
     return Transition(
         to=Phase.CLOSED,
         reason=Reason.DISMISSED,
-        message=f"dismissed by {approval.spec.approver.username}: {approval.spec.reason}"[:1024],
+        message=fit(f"dismissed by {approval.spec.approver.username}: {approval.spec.reason}", SENTENCE),
         records=[decided(approval, Reason.DISMISSED)],
     )

@@ -7,6 +7,7 @@ from praxis.api.reasons import ConditionType, Reason
 from praxis.approval.reconciliation import judge_reconciliations
 from praxis.machine import Phase
 from praxis.phases.contract import ConditionUpdate, Record, Tools, Transition, Wait
+from praxis.redaction import fit
 
 
 async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
@@ -34,7 +35,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     return Transition(
         to=Phase.RECONCILIATION_REQUIRED,
         reason=Reason.RECONCILED,
-        message=f"{spec.observer.username} found: {spec.observed}: {spec.note}"[:1024],
+        message=fit(f"{spec.observer.username} found: {spec.observed}: {spec.note}", 1024),
         records=[
             Record(EntryKind.RECONCILED, Reason.RECONCILED, actor=spec.observer.username, digest=accepted.record_digest)
         ],

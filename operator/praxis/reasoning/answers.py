@@ -18,7 +18,6 @@ from praxis.api.plan import Claim, Diagnosis
 from praxis.reasoning.cleaning import bounded, line
 from praxis.reasoning.protocol import Schema
 from praxis.reasoning.structured import Form, Unacceptable
-from praxis.redaction import redact
 
 SENTENCE = 1024
 LINE = 256
@@ -115,6 +114,6 @@ def _diagnosis(document: Any, evidence_ids: Collection[str]) -> Diagnosis:
 
 
 def _required(field: str, text: str) -> str:
-    if not (cleaned := bounded(redact(text), SENTENCE)):
+    if not (cleaned := bounded(text, SENTENCE)):
         raise Unacceptable(f"{field}: must hold printable text")
     return cleaned

@@ -1,12 +1,14 @@
-"""Text that a model or a tool wrote, made fit for a field of status: bounded, and without what could deceive a reader.
+"""Text that a model or a tool wrote, made fit for a field of status: redacted, bounded, without what could deceive.
 
-Control characters can rewrite a terminal's line, and direction overrides can make a command read backwards.
+Control characters can rewrite a terminal's line, and direction overrides can make a command read backwards. They go
+first: a token with one in its middle would pass the redactor, and be whole again afterwards.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from praxis.redaction import redact
 
 KEPT_CONTROLS = frozenset("\n\t")
 ELLIPSIS = "…"
@@ -18,11 +20,14 @@ def printable(text: str) -> str:
 
 
 def bounded(text: str, limit: int) -> str:
-    """Printable text of at most `limit` characters, as the API server counts them; a cut shows as an ellipsis."""
-    cleaned = printable(text).strip()
-    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + ELLIPSIS
+    """Printable, redacted text of at most `limit` characters, as the API server counts them; a cut shows."""
+    return _cut(redact(printable(text)).strip(), limit)
 
 
 def line(text: str, limit: int) -> str:
     """The same on one line."""
-    return bounded(re.sub(r"\s+", " ", printable(text)), limit)
+    return _cut(" ".join(redact(printable(text)).split()), limit)
+
+
+def _cut(cleaned: str, limit: int) -> str:
+    return cleaned if len(cleaned) <= limit else cleaned[: limit - 1].rstrip() + ELLIPSIS

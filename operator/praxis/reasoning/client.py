@@ -244,7 +244,7 @@ def _validated(model: type[Wire], raw: bytes) -> Wire:
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise RetryLater(f"the model service answered with no JSON: {line(redact(_start(raw)), 120)!r}") from error
+        raise RetryLater(f"the model service answered with no JSON: {line(_start(raw), 120)!r}") from error
     if fault := in_body(document):
         raise of_fault(fault)
     try:
@@ -265,7 +265,7 @@ def _reply(completion: WireCompletion, usage: Usage) -> Reply:
         failure.usage = usage
         raise failure
     if choice.finish_reason == "content_filter" or choice.message.refusal:
-        why = line(redact(choice.message.refusal or "content filter"), 256)
+        why = line(choice.message.refusal or "content filter", 256)
         refusal = InvalidAnswer(f"the model did not answer: {why}")
         refusal.usage = usage
         raise refusal
@@ -298,7 +298,7 @@ def _redacted(message: Message) -> Message:
     clean = {**message, "content": redacted(message["content"])}
     if "tool_calls" in message:
         clean["tool_calls"] = [
-            {**call, "function": {**call["function"], "arguments": redact(call["function"]["arguments"])}}
+            {**call, "function": {name: redact(text) for name, text in call["function"].items()}}
             for call in message["tool_calls"]
         ]
     return clean

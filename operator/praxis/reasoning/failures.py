@@ -19,7 +19,6 @@ import openai
 
 from praxis.errors import InvalidAnswer, NeedsPerson, PraxisError, RetryLater
 from praxis.reasoning.cleaning import line
-from praxis.redaction import redact
 
 MESSAGE_CHARACTERS = 512
 RETRIED = frozenset({408, 409, 425, 429})
@@ -53,7 +52,7 @@ class Fault:
     def text(self) -> str:
         """For people; what a service echoes may hold secrets or control characters."""
         code = f" {line(self.code, 64)}" if self.code else ""
-        return f"{self.status}{code}: {line(redact(self.message), MESSAGE_CHARACTERS)}"
+        return f"{self.status}{code}: {line(self.message, MESSAGE_CHARACTERS)}"
 
 
 def mapped(error: Exception, *, now: datetime | None = None) -> PraxisError:

@@ -81,7 +81,7 @@ class Investigation:
         # Bounded again: the excerpt goes to status, whose bound the API server holds.
         excerpt = redact(seen.excerpt)
         observed = Observation(
-            query=line(redact(seen.query), QUERY),
+            query=line(seen.query, QUERY),
             excerpt=bounded(excerpt, bounds.EXCERPT),
             truncated=seen.truncated or len(excerpt) > bounds.EXCERPT,
             digest=seen.digest,

@@ -19,7 +19,7 @@ from praxis.reasoning.cleaning import bounded, line
 from praxis.reasoning.contract import ProposedAction, ProposedPlan
 from praxis.reasoning.protocol import Schema
 from praxis.reasoning.structured import PROBLEMS, Form, Unacceptable, described
-from praxis.redaction import redact
+from praxis.redaction import redact_json
 
 PROSE = {"summary": 1024, "rationale": 4096}
 ROLLBACK = 1024
@@ -54,6 +54,9 @@ def _problems_of_action(action: ProposedAction, targets: Mapping[str, Remediatio
         yield f"target: {line(action.target, 64)!r} is none of: {', '.join(targets)}"
     elif action.type in REAL and not target.spec.disposable:
         yield f"target: {action.target} is not disposable, so {action.type} cannot run on it"
+    # A parameter is never mended: with a marker in it the action would be another one.
+    if redact_json({"id": action.id, **action.parameters}) != {"id": action.id, **action.parameters}:
+        yield "parameters: the id or a value looks like a secret, which no plan may hold"
     if any(len(value) > PARAMETER_VALUE for value in action.parameters.values()):
         yield f"parameters: a value exceeds {PARAMETER_VALUE} characters"
     try:
@@ -85,7 +88,7 @@ def _with_fitting_prose(document: Any) -> Any:
 
 
 def _prose(value: Any, limit: int) -> Any:
-    return bounded(redact(value), limit) if isinstance(value, str) else value
+    return bounded(value, limit) if isinstance(value, str) else value
 
 
 def _schema(targets: list[str]) -> dict[str, Any]:

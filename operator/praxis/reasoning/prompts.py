@@ -14,7 +14,6 @@ from praxis.evidence.contract import Observation
 from praxis.reasoning.cleaning import bounded
 from praxis.reasoning.protocol import Message, Schema
 from praxis.reasoning.quoting import block
-from praxis.redaction import redact
 
 ALERT_CHARACTERS = 24_000
 """Of all alerts together; the first one is always shown."""
@@ -161,8 +160,8 @@ def _alert(alert: Alert) -> dict[str, Json]:
     return {
         "status": alert.status,
         "startsAt": alert.starts_at,
-        "labels": {key: bounded(redact(value), LABEL_CHARACTERS) for key, value in alert.labels.items()},
-        "annotations": {key: bounded(redact(value), ANNOTATION_CHARACTERS) for key, value in alert.annotations.items()},
+        "labels": {key: bounded(value, LABEL_CHARACTERS) for key, value in alert.labels.items()},
+        "annotations": {key: bounded(value, ANNOTATION_CHARACTERS) for key, value in alert.annotations.items()},
     }
 
 

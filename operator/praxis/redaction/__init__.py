@@ -22,7 +22,7 @@ from praxis.redaction.marker import REDACTED, marker
 from praxis.redaction.names import kept, sensitive_key, without_named
 from praxis.redaction.private_keys import without_private_keys
 
-__all__ = ["REDACTED", "marker", "redact", "redact_json", "sensitive_key"]
+__all__ = ["REDACTED", "fit", "marker", "redact", "redact_json", "sensitive_key"]
 
 PASSES: Final = 4
 """A replacement can bring a key next to another value; in practice the second pass changes nothing."""
@@ -36,6 +36,11 @@ def redact(text: str) -> str:
             break
         text = redacted
     return text
+
+
+def fit(text: str, limit: int) -> str:
+    """The text redacted and then cut to `limit` characters: cut first, half a secret would be left."""
+    return redact(text)[:limit]
 
 
 def redact_json(value: Json) -> Json:

@@ -23,10 +23,13 @@ _WORDS = (
     r"[ _-]?(?:access[ _-]?)?key(?:[ _-]?(?:secret|data))?|client[ _-]?key[ _-]?data"
 )
 _SENSITIVE_KEY = re.compile(rf"(?i:(?:{_WORDS}|authorization|cookies?|dockercfg|dockerconfigjson))\Z")
+_ESCAPED_END = r"\\{1,4}[nrt]"
+"""A line end or tab in a string inside JSON, itself perhaps in JSON: a manifest or a dump that was logged."""
 _ANSI = r"(?:\x1b\[[0-9;]{0,8}m){0,2}"
 _ASSIGNMENT = re.compile(
     rf"(?i:(?P<word>{_WORDS}))(?P<quote>\\{{0,4}}[\"'`])?\]?{_ANSI}"
-    rf"(?:[ \t]{{0,8}}(?P<sep>:=|=>|==?|:|%3D|%3A){_ANSI}(?:(?<=[:=])\s{{1,64}}(?=\\{{0,4}}[\"'])|[ \t]{{0,8}}){_ANSI}"
+    rf"(?:[ \t]{{0,8}}(?P<sep>:=|=>|==?|:|%3D|%3A){_ANSI}"
+    rf"(?:(?<=[:=])(?:\s|{_ESCAPED_END}){{1,64}}(?=\\{{0,4}}[\"'])|[ \t]{{0,8}}){_ANSI}"
     r"|(?P<is> {1,4}(?i:is|was|are) {1,4})|(?P<flag> {1,4}))"
 )
 _HEADER = re.compile(
@@ -37,7 +40,8 @@ _SCHEME = re.compile(r"(?i:\b(?:bearer|basic)) {1,4}(?P<secret>[A-Za-z0-9._~+/=-
 _ENVIRONMENT = re.compile(
     r"(?i:(?:name|key)\\{0,4}[\"']?[ ]{0,4}[:=][ ]{0,4}\\{0,4}[\"']?[a-z0-9_.-]{0,64}?"
     rf"(?:{_WORDS}))\\{{0,4}}[\"']?"
-    r"(?:[ ]{0,4},[ ]{0,4}|[ ]{0,4}\r?\n[ \t]{0,64})(?i:\\{0,4}[\"']?value\\{0,4}[\"']?[ ]{0,4}[:=][ ]{0,4})"
+    r"(?:[ ]{0,4},[ ]{0,4}|[ ]{0,4}(?:\r?\n|\\{1,4}n)[ \t]{0,64})"
+    r"(?i:\\{0,4}[\"']?value\\{0,4}[\"']?[ ]{0,4}[:=][ ]{0,4})"
 )
 _UNQUOTED = re.compile(
     r"(?:(?![;&,][\w.-]{1,64}[\"']?[=:])(?!\\{0,4}[\"'`](?:[\s,;:}\])]|\Z))[^\s])++"  # whatever is read is left behind
@@ -47,7 +51,7 @@ _OPENING = re.compile(r"\\{0,4}[\"'`]")
 _STRING = {quote: re.compile(rf"(?:[^\\{quote}]|\\.){{0,{LINES}}}+", re.DOTALL) for quote in "\"'`"}
 _KEY_OF_LINE = re.compile(r"(?:\A|\n)[ \t]{0,32}(?:- )?[\w.-]{0,48}\Z")
 _MARKED = re.compile(rf"(?:{REDACTED.pattern})(?=[\s,;:&)\]}}\"'\\]|\.\s|\.?\Z)")
-_BLOCK_SCALAR = re.compile(r"[|>][+-]?[0-9]?[ \t]{0,8}\r?\n[ \t]{1,64}")
+_BLOCK_SCALAR = re.compile(r"[|>][+-]?[0-9]?[ \t]{0,8}\r?(?P<end>\n|\\{1,4}n)[ \t]{1,64}")
 _BENIGN = re.compile(
     r"(?i:null|nil|none|undefined|true|false|yes|no|<[a-z ]{1,24}>|\*{1,64}|x{3,64}"
     r"|\(?(?:empty|hidden|masked|redacted)\)?"
@@ -113,7 +117,7 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int]:
     if opening := _OPENING.match(text, at):
         return opening.end(), _closing(text, opening.end(), opening[0])
     if block := _BLOCK_SCALAR.match(text, at):
-        return block.end(), _end_of_block(text, found.start(), block.end())
+        return block.end(), _end_of_block(text, found.start(), block.end(), block["end"])
     if _MARKED.match(text, at) or text.startswith("-" if groups.get("flag") else "\0", at):
         return at, at
     if groups.get("sep") == ":" and text[at : at + 1] in ("{", "["):
@@ -166,19 +170,20 @@ def _closing(text: str, start: int, quote: str) -> int:
     return end if end >= 0 else _end_of_line(text, start)
 
 
-def _end_of_block(text: str, key: int, start: int) -> int:
+def _end_of_block(text: str, key: int, start: int, line_end: str) -> int:
     """The end of a YAML block scalar: of the lines that are indented deeper than the line of its key."""
-    line = text.rfind("\n", max(0, key - 256), key) + 1
+    before = text.rfind(line_end, max(0, key - 256), key)
+    line = before + len(line_end) if before >= 0 else max(0, key - 256)
     indentation = len(text[line:key]) - len(text[line:key].lstrip(" \t-"))
     limit = min(len(text), start + VALUE)
     end = start
     while end < limit:
-        line_end = text.find("\n", end, limit)
-        line_end = limit if line_end < 0 else line_end
-        content = text[end:line_end]
+        stop = text.find(line_end, end, limit)
+        stop = limit if stop < 0 else stop
+        content = text[end:stop]
         if end > start and content.strip() and len(content) - len(content.lstrip(" \t")) <= indentation:
-            return end - 1
-        end = line_end + 1
+            return end - len(line_end)
+        end = stop + len(line_end)
     return min(end, limit)
 
 

@@ -25,6 +25,9 @@ check: $(STAMP) ## Lint, types, import contracts, generated files.
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/praxis render all --check
 
+mutants: $(STAMP) controlplane ## Take out each guard of invariants 1 to 6, and name the test that notices. ARGS="-k NAME" chooses.
+	$(BIN)/python -m tests.mutants $(ARGS)
+
 crds: $(STAMP) ## Render crds/, manifests/, the README diagram and docs/configuration.md from the code.
 	$(BIN)/praxis render all
 
@@ -55,4 +58,4 @@ $(STAMP): requirements/dev.txt pyproject.toml
 clean: ## Remove the environment and what tools left in the tree; the cache of binaries stays.
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 
-.PHONY: help demo test check crds format controlplane packages lock install clean
+.PHONY: help demo mutants test check crds format controlplane packages lock install clean

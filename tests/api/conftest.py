@@ -39,13 +39,18 @@ def bare() -> Iterator[ControlPlane]:
 @pytest.fixture(scope="session")
 def guarded(plane: ControlPlane) -> ControlPlane:
     """The shared control plane with everything installed, and every policy in force."""
+    install_guards(plane)
+    return plane
+
+
+def install_guards(plane: ControlPlane) -> None:
+    """Install what is in the tree, and wait until it is in force."""
     install = ("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     plane.kubectl(*install)
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all")
     plane.kubectl(*install, "-f", str(ROOT / "manifests"))
     plane.kubectl("create", "namespace", NAMESPACE, check=False)
     _wait_until_in_force(plane)
-    return plane
 
 
 @pytest.fixture

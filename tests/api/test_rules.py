@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -130,13 +130,21 @@ def whole_again(bare: ControlPlane) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("definition", "rule"), EVERY_RULE, ids=lambda each: each.name if isinstance(each, Rule) else each.resource.kind
 )
-async def test_nothing_else_refuses(bare: ControlPlane, lab: Lab, definition: crds.Definition, rule: Rule) -> None:
+async def test_nothing_else_refuses(
+    bare: ControlPlane,
+    lab: Lab,
+    definition: crds.Definition,
+    rule: Rule,
+    record_property: Callable[[str, object], None],
+) -> None:
     """Without the rule, one of its cases passes: the rule is needed, and its case tests it and nothing else."""
     kept = tuple(each for each in definition.rules if each is not rule)
     mutant = dataclasses.replace(definition, rules=kept)
     bare.request("PUT", f"{CRDS}/{definition.name}", replacement(bare, mutant))
     for case in REFUSED:
         if case.rule == rule.name and case.kind is definition.resource and await passes(lab, case):
+            record_property("guard", f"{definition.resource.kind}: {rule.message}")
+            record_property("caught_by", f"tests/api/test_rules.py::test_refused[{case.name}]")
             return
     pytest.fail(f"no case needs {rule.name}: every one is refused without it too")
 

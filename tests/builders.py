@@ -56,7 +56,7 @@ from praxis.api.plan import (
     highest_tier,
     plan_digest,
 )
-from praxis.api.records import fields_digest, fields_of
+from praxis.api.records import PLAN, fields_digest, fields_of
 from praxis.api.target import FunctionCompute, LabelSelector, RemediationTarget, RemediationTargetSpec
 from praxis.clock import rfc3339
 from praxis.digest import PREFIX, digest, genesis, link
@@ -386,11 +386,12 @@ def replanned(before: Incident, *, by: str = "bob", draft: Callable[..., Plan] =
     )
     investigated = investigated.replace(phase_times={**investigated.phase_times, Phase.INVESTIGATED: rfc3339(at)})
     drafted = draft(incident_uid=before.metadata.uid, at=began, revision=former.revision + 1)
+    binds = fields_digest(investigated.replace(plan=drafted).dump(), PLAN)
     awaiting = _recorded(
         investigated.replace(phase=Phase.AWAITING_APPROVAL, reason="PlanProposed", plan=drafted),
         before.metadata.uid,
         at,
-        [{"kind": EntryKind.PHASE_CHANGED, "reason": "PlanProposed", "digest": drafted.digest}],
+        [{"kind": EntryKind.PHASE_CHANGED, "reason": "PlanProposed", "digest": binds}],
     )
     awaiting = awaiting.replace(phase_times={**awaiting.phase_times, Phase.AWAITING_APPROVAL: rfc3339(at)})
     return [before.replace(status=investigated), before.replace(status=awaiting)]
@@ -423,7 +424,6 @@ def _entered(
 ) -> list[Incident]:
     """The writes that lead into a phase: the facts it is entered with, a trail entry, and the steps before it."""
     status, writes = before.status, []
-    trail_digest = ""
     spec = before.spec
     changes: dict[str, Any] = {}
     records: list[dict[str, Any]] = []
@@ -441,7 +441,6 @@ def _entered(
         }
     elif phase is Phase.AWAITING_APPROVAL:
         drafted = draft(incident_uid=before.metadata.uid, at=began)
-        trail_digest = drafted.digest
         changes = {
             "plan": drafted,
             "guards": [Guard(kind="ValidatingAdmissionPolicy", name="praxis-approvals", uid="g1", generation=1)],
@@ -477,7 +476,7 @@ def _entered(
         changes = {"waiting_since": None}
     elif phase is Phase.RESOLVED:
         spec = spec.replace(alerts=[alert(firing=False, at=began, ends_at=rfc3339(at))])
-    trail_digest = trail_digest or _decides(phase, REASONS[phase], changes)
+    trail_digest = _decides(phase, REASONS[phase], changes)
     entered = _recorded(
         status.replace(**changes, phase=phase, reason=REASONS[phase], message=f"{phase} for a test."),
         before.metadata.uid,

@@ -32,7 +32,12 @@ def canonical(document: Json) -> bytes:
 
 def digest(document: Json) -> Digest:
     """`sha256:` and the hex SHA-256 of the canonical form; raises ValueError as `canonical` does."""
-    return Digest(PREFIX + hashlib.sha256(canonical(document)).hexdigest())
+    return digest_of(canonical(document))
+
+
+def digest_of(content: bytes) -> Digest:
+    """`sha256:` and the hex SHA-256 of bytes that are a canonical form already."""
+    return Digest(PREFIX + hashlib.sha256(content).hexdigest())
 
 
 def keyed_digest(key: bytes, value: str) -> str:

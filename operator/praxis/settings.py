@@ -104,7 +104,7 @@ class RecorderSettings(BaseModel):
         "/var/lib/praxis/recorder.db"
     )
     max_bytes: Annotated[
-        int, Field(ge=64 * 1024 * 1024, description="Above this, the incidents that ended longest ago lose their records.")
+        int, Field(ge=64 * 1024 * 1024, description="Above this, those recorded to longest ago lose their records.")
     ] = 2 * 1024 * 1024 * 1024
     days: Annotated[
         float, Field(ge=1, description="Records of incidents that had none added for so many days are deleted.")

@@ -12,14 +12,15 @@ from praxis.api.approval import Decision, IncidentApproval, Verdict, VerdictStat
 from praxis.api.base import API_VERSION, Resource
 from praxis.api.incident import Baseline, EntryKind, Incident, Instance, Intent, Outcome, Result, Step
 from praxis.api.reasons import Reason
+from praxis.api.records import statement_record
 from praxis.clock import rfc3339
-from praxis.controller.status import applied
-from praxis.digest import digest
+from praxis.controller.status import applied, recorded
 from praxis.machine import Phase
 from praxis.phases.contract import Record, Transition
 from praxis.phases.decisions import another_plan, decided
 from praxis.phases.executing import stopped
 from praxis.phases.outcome import replaced
+from praxis.recorder.contract import Record as KeptRecord
 from tests import builders
 
 ACCEPTED = VerdictStatus(verdict=Verdict.ACCEPTED, reason="Accepted", message="")
@@ -31,14 +32,33 @@ class Life:
 
     incident: Incident = field(default_factory=lambda: builders.incident(Phase.NEW))
     said: list[Resource] = field(default_factory=list)
+    records: list[KeptRecord] = field(default_factory=list)
+
+    def keep(self, kind: str, document: Any) -> str:
+        """Record a document, as the operator does; its digest."""
+        record = KeptRecord.of(self.incident.metadata.uid, kind, document)
+        self.records.append(record)
+        return record.digest
+
+    def run(self, operation: str) -> str:
+        """Record a model run; its digest."""
+        asked = {"role": "user", "content": f"{operation} {len(self.records)}"}
+        return self.keep("ModelRun", {"operation": operation, "messages": [asked], "exchanges": []})
 
     def take(self, transition: Transition) -> None:
         at = builders.NOW + timedelta(seconds=10 * (len(self.incident.status.trail) + 1))
         status = applied(self.incident, transition, actor=builders.OPERATOR, now=at)
+        for each in recorded(self.incident, transition):
+            if each.document:
+                assert self.keep(each.kind, dict(each.document)) == each.digest
         self.incident = self.incident.replace(status=status)
 
+    def exported(self) -> list[dict[str, Any]]:
+        """What an export holds, with all records."""
+        return [*self.documents(), *(each.exported() for each in self.records)]
+
     def documents(self) -> list[dict[str, Any]]:
-        """What an export holds."""
+        """The incident, and what people said."""
         objects: Sequence[Resource] = [self.incident, *self.said]
         return [{"apiVersion": API_VERSION, "kind": type(each).kind, **each.dump()} for each in objects]
 
@@ -47,9 +67,15 @@ def eventful() -> Life:
     """The whole life; 18 entries."""
     life = Life()
     diagnosed = builders.incident(Phase.INVESTIGATED).status
-    names = ("target", "recalled", "evidence", "evidence_digest", "diagnosis")
-    life.take(_to(Phase.TRIAGED, Reason.CLASSIFIED, classification=diagnosed.classification))
-    life.take(_to(Phase.INVESTIGATED, Reason.DIAGNOSED, **{name: getattr(diagnosed, name) for name in names}))
+    assert diagnosed.classification is not None
+    assert diagnosed.diagnosis is not None
+    classification = diagnosed.classification.replace(run=life.run("classify"))
+    life.take(_to(Phase.TRIAGED, Reason.CLASSIFIED, classification=classification))
+    names = ("target", "recalled", "evidence", "evidence_digest")
+    found = {name: getattr(diagnosed, name) for name in names}
+    assert life.keep("Evidence", [each.dump() for each in diagnosed.evidence]) == diagnosed.evidence_digest
+    diagnosis = diagnosed.diagnosis.replace(run=life.run("diagnose"))
+    life.take(_to(Phase.INVESTIGATED, Reason.DIAGNOSED, **found, diagnosis=diagnosis))
     propose(life, 1)
     approve(life, "alice")
     act(life, "intent-00000001", Result.NOT_APPLIED)
@@ -61,20 +87,19 @@ def eventful() -> Life:
     act(life, "intent-00000002", Result.UNKNOWN)
     finding = builders.reconciliation("dave", of=life.incident, intent_id="intent-00000002", status=ACCEPTED)
     life.said.append(finding)
-    record = Record(EntryKind.RECONCILED, Reason.RECONCILED, actor="dave", digest=finding.record_digest)
+    record = Record(EntryKind.RECONCILED, Reason.RECONCILED, actor="dave", document=statement_record(finding.dump()))
     life.take(Transition(to=Phase.RECONCILIATION_REQUIRED, reason=Reason.RECONCILED, message="", records=[record]))
     return life
 
 
 def propose(life: Life, revision: int) -> None:
-    drafted = builders.plan(revision=revision)
+    drafted = builders.plan(revision=revision, run=life.run("draft"))
     life.take(
         Transition(
             to=Phase.AWAITING_APPROVAL,
             reason=Reason.PLAN_PROPOSED,
             message="",
             changes={"plan": drafted, "approvals_required": 1},
-            binds=drafted.digest,
         )
     )
 
@@ -113,7 +138,7 @@ def act(life: Life, intent_id: str, result: Result) -> None:
             reason=Reason.INTENT_RECORDED,
             message="",
             changes={"steps": [*life.incident.status.steps, step]},
-            records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, digest=digest(step.dump()))],
+            records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, document=step.dump())],
         )
     )
     reason = Reason.NOT_PROVEN if result is Result.UNKNOWN else Reason.REJECTED_BY_SERVICE

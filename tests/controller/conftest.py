@@ -31,6 +31,7 @@ from praxis.settings import OperatorSettings
 from tests import builders
 from tests.phases.world import HandClock, Time
 from tests.proxy import Proxy, proxied
+from tests.records import journal
 
 ROOT = Path(__file__).parents[2]
 NAMES = Names()
@@ -158,5 +159,12 @@ async def stage(installed: ControlPlane, tmp_path: Path) -> AsyncIterator[Stage]
             cluster=cluster,
             clock=clock,
             intents=intents,
-            writer=StatusWriter(kube=operator, cluster=cluster, clock=clock, actor=builders.OPERATOR, intents=intents),
+            writer=StatusWriter(
+                kube=operator,
+                cluster=cluster,
+                clock=clock,
+                actor=builders.OPERATOR,
+                intents=intents,
+                journal=journal(),
+            ),
         )

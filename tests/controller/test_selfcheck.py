@@ -223,6 +223,7 @@ def start(installation: Installation, directory: Path) -> subprocess.CompletedPr
             "PRAXIS_MODELS__REASONING": "scripted-reasoning",
             "PRAXIS_MODELS__EMBEDDING": "scripted-embedding",
             "PRAXIS_MEMORY_PATH": str(directory / "memory.db"),
+            "PRAXIS_RECORDER__PATH": str(directory / "recorder.db"),
             "PRAXIS_ACTIONS__CREDENTIALS_DIR": str(directory),
         },
         capture_output=True,

@@ -48,7 +48,7 @@ def test_the_records_come_before_the_change_of_phase() -> None:
     status = moved(
         Phase.AWAITING_APPROVAL,
         Phase.CLOSED,
-        records=[Record(EntryKind.DECIDED, Reason.DISMISSED, actor="alice", digest="sha256:d")],
+        records=[Record(EntryKind.DECIDED, Reason.DISMISSED, actor="alice", document={"said": "no"})],
     )
     assert [(each.kind, each.actor) for each in status.trail[-2:]] == [
         (EntryKind.DECIDED, "alice"),

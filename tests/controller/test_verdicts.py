@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from praxis.api.approval import Decision, IncidentApproval, IncidentReconciliation
 from praxis.api.incident import EntryKind, Incident, IncidentStatus
 from praxis.api.reasons import Reason
+from praxis.api.records import statement_record
 from praxis.controller.events import EventRecorder
 from praxis.controller.metrics import Incidents, Metrics
 from praxis.controller.queue import Key, WorkQueue
@@ -133,7 +134,9 @@ def accepted(incident: Incident, approval: IncidentApproval) -> IncidentStatus:
             reason=Reason.APPROVED,
             message="approved by alice",
             changes={"approvals": [builders.bound(approval)]},
-            records=[Record(EntryKind.DECIDED, Reason.APPROVED, actor="alice", digest=approval.record_digest)],
+            records=[
+                Record(EntryKind.DECIDED, Reason.APPROVED, actor="alice", document=statement_record(approval.dump()))
+            ],
         ),
         actor=builders.OPERATOR,
         now=builders.NOW,

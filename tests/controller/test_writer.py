@@ -19,7 +19,7 @@ from praxis.api.reasons import ConditionType, Reason
 from praxis.clock import rfc3339
 from praxis.controller.sightings import Intents
 from praxis.controller.writer import StatusWriter
-from praxis.digest import digest, first_broken
+from praxis.digest import first_broken
 from praxis.errors import AnswerLost, NeedsPerson, RetryLater, Superseded
 from praxis.kube import Kube
 from praxis.machine import Phase
@@ -30,6 +30,7 @@ from tests import builders
 from tests.controller.conftest import Stage
 from tests.phases.world import CLASSIFICATION, HandClock, Time, World
 from tests.proxy import Fault, Late, answer, answer_after, drop_after, drop_before, first
+from tests.records import journal
 
 pytestmark = pytest.mark.controlplane
 
@@ -98,7 +99,7 @@ def intended(incident: Incident, **more: Any) -> tuple[Transition, Acts]:
         reason=Reason.INTENT_RECORDED,
         message="about to act",
         changes={"steps": [*incident.status.steps, step]},
-        records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, digest=digest(step.dump()))],
+        records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, document=step.dump())],
         then=effect,
     )
     return transition, effect
@@ -205,7 +206,12 @@ async def test_an_api_server_that_cannot_be_reached_stores_nothing(stage: Stage,
     nowhere.write_text(stage.proxy.kubeconfig.read_text().replace("http://127.0.0.1:", "http://127.0.0.1:1#"))
     async with await Kube.connect(nowhere) as kube:
         writer = StatusWriter(
-            kube=kube, cluster=stage.cluster, clock=stage.clock, actor=builders.OPERATOR, intents=stage.intents
+            kube=kube,
+            cluster=stage.cluster,
+            clock=stage.clock,
+            actor=builders.OPERATOR,
+            intents=stage.intents,
+            journal=journal(),
         )
         with pytest.raises(RetryLater):
             await writer.carry_out(incident, transition)
@@ -333,6 +339,7 @@ async def test_an_outcome_that_is_stored_late_is_our_own(stage: Stage) -> None:
         clock=Lands(Time()),
         actor=builders.OPERATOR,
         intents=stage.intents,
+        journal=journal(),
     )
     transition, _ = intended(incident, meanwhile=trouble)
     stored = await writer.carry_out(incident, transition)
@@ -380,6 +387,7 @@ async def test_anothers_outcome_stands(stage: Stage) -> None:
         clock=stage.clock,
         actor=builders.OPERATOR,
         intents=Intents(clock=stage.clock),
+        journal=journal(),
     )
 
     async def settled() -> None:

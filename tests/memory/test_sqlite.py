@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from praxis import sqlite_file
 from praxis.errors import NeedsPerson, RetryLater
 from praxis.memory import sqlite
 from praxis.memory.sqlite import SqliteMemory
@@ -146,7 +147,7 @@ async def test_a_directory_that_cannot_be_made_needs_a_person(tmp_path: Path) ->
 
 async def test_a_locked_file_is_tried_again_later(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another process writes, a write waits its time-out, then is RetryLater; afterwards it works."""
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 1)
+    monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT_MS", 1)
     memory = _open(path)
     await memory.remember(LEAK)
     other = apsw.Connection(str(path))

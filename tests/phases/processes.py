@@ -41,6 +41,7 @@ from praxis.reasoning.contract import Reasoner
 from praxis.settings import OperatorSettings
 from tests import builders
 from tests.phases.world import HandClock, R, World, WorldCluster
+from tests.records import journal
 
 PATIENCE = 20.0
 """Real seconds for a process to come to its next seam; it takes milliseconds."""
@@ -124,12 +125,15 @@ def reconciler(
     adapter: Adapter,
     reasoner: Reasoner,
     memory: Memory,
+    kept: Any,
 ) -> Reconciler:
     """The real one, with all its real parts, over other far ends."""
     events = EventRecorder(kube=kube, clock=clock, instance=name)
     return Reconciler(
         cluster=cluster,
-        writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=builders.OPERATOR, intents=intents),
+        writer=StatusWriter(
+            kube=kube, cluster=cluster, clock=clock, actor=builders.OPERATOR, intents=intents, journal=kept
+        ),
         verdicts=Verdicts(
             kube=kube, cluster=cluster, clock=clock, quorum=settings.quorum, events=events, metrics=metrics
         ),
@@ -197,6 +201,7 @@ class Process:
             adapter=ProcessAdapter(self),
             reasoner=world.reasoner,
             memory=world.memory,
+            kept=journal(),
         )
 
     @property

@@ -12,6 +12,7 @@ from praxis.api.approval import Decision, IncidentApproval
 from praxis.api.incident import BoundApproval, EntryKind, Incident
 from praxis.api.plan import ActionType, Tier
 from praxis.api.reasons import ConditionType, Reason
+from praxis.api.records import statement_record
 from praxis.machine import Phase
 from praxis.phases import awaiting_approval
 from praxis.phases.contract import ConditionUpdate, Record, Transition, Wait
@@ -69,7 +70,7 @@ async def test_an_approval_opens_the_one_door() -> None:
             ],
             "waiting_since": None,
         },
-        records=[Record(EntryKind.DECIDED, Reason.APPROVED, actor="alice", digest=given.record_digest)],
+        records=[Record(EntryKind.DECIDED, Reason.APPROVED, actor="alice", document=statement_record(given.dump()))],
         conditions=[
             ConditionUpdate(
                 ConditionType.APPROVED, status=True, reason=Reason.APPROVED, message="1/1 approved by alice"
@@ -119,7 +120,7 @@ async def test_a_reject_asks_for_another_plan_with_what_was_said() -> None:
         reason=Reason.REJECTED,
         message="rejected by bob: wrong function",
         changes={"corrections": ["wrong function"]},
-        records=[Record(EntryKind.DECIDED, Reason.REJECTED, actor="bob", digest=no.record_digest)],
+        records=[Record(EntryKind.DECIDED, Reason.REJECTED, actor="bob", document=statement_record(no.dump()))],
     )
 
 
@@ -132,7 +133,9 @@ async def test_a_revise_carries_its_corrections() -> None:
         reason=Reason.REVISION_REQUESTED,
         message="sent back by bob: use a smaller scope; too broad",
         changes={"corrections": ["be careful", "use a smaller scope", "too broad"]},
-        records=[Record(EntryKind.DECIDED, Reason.REVISION_REQUESTED, actor="bob", digest=revise.record_digest)],
+        records=[
+            Record(EntryKind.DECIDED, Reason.REVISION_REQUESTED, actor="bob", document=statement_record(revise.dump()))
+        ],
     )
 
 
@@ -159,7 +162,7 @@ async def test_a_dismissal_closes() -> None:
         to=Phase.CLOSED,
         reason=Reason.DISMISSED,
         message="dismissed by bob: known, harmless",
-        records=[Record(EntryKind.DECIDED, Reason.DISMISSED, actor="bob", digest=dismiss.record_digest)],
+        records=[Record(EntryKind.DECIDED, Reason.DISMISSED, actor="bob", document=statement_record(dismiss.dump()))],
     )
 
 

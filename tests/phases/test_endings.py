@@ -9,6 +9,7 @@ import pytest
 from praxis.api.base import Condition
 from praxis.api.incident import Alert, EntryKind
 from praxis.api.reasons import ConditionType, Reason
+from praxis.api.records import statement_record
 from praxis.errors import InvalidAnswer, NeedsPerson, RetryLater
 from praxis.machine import TERMINAL, TRANSITIONS, Phase
 from praxis.memory.record import record_of
@@ -172,7 +173,7 @@ async def test_a_persons_finding_is_recorded() -> None:
         to=Phase.RECONCILIATION_REQUIRED,
         reason=Reason.RECONCILED,
         message="bob found: Applied: the instances carry the new marker",
-        records=[Record(EntryKind.RECONCILED, Reason.RECONCILED, actor="bob", digest=found.record_digest)],
+        records=[Record(EntryKind.RECONCILED, Reason.RECONCILED, actor="bob", document=statement_record(found.dump()))],
         conditions=[
             ConditionUpdate(
                 ConditionType.RECONCILED, status=True, reason=Reason.RECONCILED, message="Applied, found by bob"

@@ -15,7 +15,6 @@ from praxis.api.incident import Baseline, EntryKind, Incident, Instance, Intent,
 from praxis.api.plan import ActionType
 from praxis.api.reasons import Reason
 from praxis.controller.sightings import Intents
-from praxis.digest import digest
 from praxis.errors import RetryLater
 from praxis.machine import Phase
 from praxis.phases import executing
@@ -100,7 +99,7 @@ async def test_an_intent_is_written_before_anything_leaves() -> None:
         message="about to act: Sets PRAXIS_RESTART_ID in the environment of function checkout, as there is no restart "
         "call.",
         changes={"steps": [written]},
-        records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, digest=digest(written.dump()))],
+        records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, document=written.dump())],
         then=decision.then,
     )
     assert isinstance(decision.then, Send)
@@ -163,7 +162,7 @@ async def test_a_dry_run_sends_nothing_and_says_so() -> None:
         reason=Reason.DRY_RUN,
         message="DRY RUN: nothing is sent; update_config is only recorded.",
         changes={"steps": [recorded]},
-        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.DRY_RUN, digest=digest(recorded.dump()))],
+        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.DRY_RUN, document=recorded.dump())],
     )
     assert (world.function.looks, world.function.sends) == (0, [])
     assert world.targets[builders.TARGET_UID].status.holder is None
@@ -358,7 +357,7 @@ async def test_then_it_is_only_read(waited: float) -> None:
         reason=Reason.WRITER_LOST,
         message="Unknown: the deadline passed without proof",
         changes={"steps": [concluded]},
-        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.WRITER_LOST, digest=digest(concluded.dump()))],
+        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.WRITER_LOST, document=concluded.dump())],
     )
     assert world.function.sends == []
 
@@ -474,7 +473,7 @@ async def test_our_own_write_that_was_given_up_was_never_sent() -> None:
         reason=Reason.NEVER_SENT,
         message="NotApplied: the intent's write was not acknowledged in time",
         changes={"steps": [concluded]},
-        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.NEVER_SENT, digest=digest(concluded.dump()))],
+        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.NEVER_SENT, document=concluded.dump())],
     )
     assert world.function.looks == 0
 

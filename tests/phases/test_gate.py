@@ -12,6 +12,7 @@ from praxis.api.approval import Decision
 from praxis.api.incident import EntryKind, Guard, Incident
 from praxis.api.plan import ActionType
 from praxis.api.reasons import Reason
+from praxis.api.records import statement_record
 from praxis.errors import NeedsPerson, RetryLater
 from praxis.machine import Phase
 from praxis.phases import executing, gate
@@ -213,7 +214,7 @@ async def test_a_no_that_came_after_acceptance_is_heeded_and_recorded(
     found = await shut(world, incident)
     assert found is not None
     assert (found.to, found.reason, dict(found.changes)) == (to, reason, changes)
-    assert list(found.records) == [Record(EntryKind.DECIDED, reason, actor="bob", digest=no.record_digest)]
+    assert list(found.records) == [Record(EntryKind.DECIDED, reason, actor="bob", document=statement_record(no.dump()))]
 
 
 async def test_a_further_approval_shuts_nothing() -> None:

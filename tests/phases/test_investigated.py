@@ -35,7 +35,7 @@ async def decided(made: World, incident: Incident | None = None, **settings: Any
 
 
 async def test_a_plan_is_pinned_to_targets_guards_and_evidence_and_waits_for_a_person() -> None:
-    """The write into AwaitingApproval carries plan, guards, quorum and cost, and its trail entry binds the digest."""
+    """The write into AwaitingApproval carries plan, guards, quorum and cost, which its trail entry binds."""
     decision = await decided(world())
     plan: Plan = decision.changes["plan"]
     assert decision == Transition(
@@ -48,7 +48,6 @@ async def test_a_plan_is_pinned_to_targets_guards_and_evidence_and_waits_for_a_p
             "approvals_required": 1,
             "usage": Usage(model_calls=3, input_tokens=300, output_tokens=40, cost_micro_usd=500),
         },
-        binds=plan.digest,
     )
     assert (plan.revision, plan.tier, plan.model) == (1, Tier.SAFE, "qwen3.7-max-2026-01-01")
     assert plan.evidence_digest == builders.incident(Phase.INVESTIGATED).status.evidence_digest

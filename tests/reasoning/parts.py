@@ -23,6 +23,7 @@ from praxis.reasoning.client import ModelClient
 from praxis.reasoning.reasoner import QwenReasoner
 from praxis.settings import ModelSettings
 from tests import builders
+from tests.records import HeldRecords
 
 NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
 TOOLS = (
@@ -95,6 +96,7 @@ class House:
     sources: Sources
     clock: StillClock
     registry: CollectorRegistry
+    records: HeldRecords
 
     def metric(self, name: str, **labels: str) -> float:
         return self.registry.get_sample_value(name, labels) or 0.0
@@ -118,8 +120,9 @@ async def house(*, sources: Sources | None = None, url: str | None = None, **cha
         configured = settings(url or model.url, **changes)
         client = ModelClient(settings=configured, clock=clock, registry=registry, environment={})
         try:
-            reasoner = QwenReasoner(client=client, toolbox=chosen, settings=configured, clock=clock)
-            yield House(model, client, reasoner, chosen, clock, registry)
+            records = HeldRecords()
+            reasoner = QwenReasoner(client=client, toolbox=chosen, settings=configured, clock=clock, recorder=records)
+            yield House(model, client, reasoner, chosen, clock, registry, records)
         finally:
             await client.close()
 

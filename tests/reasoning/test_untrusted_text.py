@@ -19,6 +19,7 @@ from praxis.reasoning.metering import Operation
 from praxis.reasoning.plan_form import plan_form
 from praxis.reasoning.protocol import ChatRequest
 from praxis.reasoning.quoting import block, redacted
+from praxis.reasoning.tape import Tape
 from tests import builders
 from tests.reasoning.parts import LEAKING, Sources, blocks_of, house, incident, investigated, scope
 
@@ -175,7 +176,9 @@ async def test_the_client_redacts_whatever_it_is_given(secret: str) -> None:
         {"role": "assistant", "content": secret, "tool_calls": [call]},
     ]
     async with house() as built:
-        await built.client.chat(ChatRequest(model="scripted-fast", operation=Operation.CLASSIFY, messages=messages))
+        await built.client.chat(
+            ChatRequest(model="scripted-fast", operation=Operation.CLASSIFY, messages=messages), Tape()
+        )
         assert len(built.model.requests) == 1
         assert not [each for each in LEAKED if each in built.model.requests[0].text]
 

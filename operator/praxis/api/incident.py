@@ -115,6 +115,7 @@ class Classification(Model):
     service: Annotated[Line, Field(description="The service concerned.")] = ""
     summary: Annotated[Sentence, Field(description="The incident in a sentence.")]
     model: Annotated[Line, Field(description="The model that classified it.")] = ""
+    run: Annotated[PlanDigest | None, Field(description="Digest of the recorded model run that made it.")] = None
 
 
 class Recalled(Model):

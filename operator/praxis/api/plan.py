@@ -99,6 +99,7 @@ class Plan(Model):
     tier: Annotated[Tier, Field(description="The highest tier of its actions.")]
     evidence_digest: Annotated[PlanDigest, Field(description="Digest of the evidence that the plan rests on.")]
     model: Annotated[Line, Field(description="The model that drafted it.")] = ""
+    run: Annotated[PlanDigest | None, Field(description="Digest of the recorded model run that made it.")] = None
     proposed_at: Annotated[Timestamp, Field(description="When it was proposed.")]
 
     @property
@@ -156,6 +157,7 @@ class Diagnosis(Model):
         str, Field(pattern="^(low|medium|high)$", max_length=6, description="How sure the model is; decides nothing.")
     ] = "low"
     model: Annotated[Line, Field(description="The model that concluded it.")] = ""
+    run: Annotated[PlanDigest | None, Field(description="Digest of the recorded model run that made it.")] = None
 
 
 __all__ = [

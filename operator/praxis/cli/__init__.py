@@ -20,6 +20,7 @@ COMMANDS = {
     "operator": "Run the operator.",
     "rbac": "Check what an identity may do, beyond what PRAXIS grants.",
     "reconcile": "Record what a person found on an incident whose outcome is unknown.",
+    "records": "Read the operator's flight recorder.",
     "reject": "Reject the plan of an incident.",
     "render": "Render the CRDs, policies, RBAC and diagrams from the code, or check that they are not stale.",
     "revise": "Ask for another plan, with corrections.",

@@ -1,13 +1,14 @@
 """Which record each trail entry binds, and whether it is there: present and matching, present and differing, or absent.
 
 What the newest decisions rest on stays in status: a record that is missing there differs. Earlier plans and approvals
-are replaced in status, and people's statements are objects of their own: those may be absent.
+are replaced in status, people's statements are objects of their own, and model runs never were in status: those are
+found among the records of the flight recorder, or are absent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,16 +16,21 @@ from praxis.api.incident import EntryKind
 from praxis.api.plan import Tier
 from praxis.api.records import (
     APPROVALS,
+    CLASSIFICATION,
     CORRECTIONS,
     DIAGNOSIS,
+    PLAN,
     bound_approval,
     evidence_digest_of,
     fields_digest,
     fields_of,
+    fields_record,
     intent_digest,
+    named_in,
     outcome_digest,
     plan_digest_of,
 )
+from praxis.cli.kept import Kept
 from praxis.cli.testimony import Statements
 from praxis.digest import PREFIX
 from praxis.machine import Phase
@@ -43,14 +49,21 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Binding:
-    """The record that an entry binds, in words, and whether it is there; `detail` says how it differs."""
+    """The record that an entry binds, in words, and whether it is there; `detail` says how it differs.
+
+    `missing` are the records that are nowhere to be found, in words and by digest: that of the entry, and those that it
+    names by digest.
+    """
 
     state: State
     what: str = ""
     detail: str = ""
+    missing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return self.detail or (f"{self.state}: {self.what}" if self.what else str(self.state))
+        said = self.detail or (f"{self.state}: {self.what}" if self.what else str(self.state))
+        beside = len(self.missing) if self.state is State.MATCHES else 0
+        return f"{said}; {beside} absent" if beside else said
 
 
 @dataclass(frozen=True)
@@ -61,9 +74,52 @@ class Records:
     status: Document
     trail: Sequence[Document]
     statements: Statements
+    kept: Kept = field(default_factory=Kept)
 
     def binding(self, index: int) -> Binding:
-        """What the entry binds, and whether that is there."""
+        """What the entry binds, and whether that and all that it names is there."""
+        binds = bound(self.trail[index])
+        if binds in self.kept.altered:
+            return self._altered(binds)
+        binding = self._content(index)
+        if binding.state is State.ABSENT and binds not in self.kept.documents:
+            return replace(binding, missing=(f"{binding.what} {binds}",))
+        if binding.state is State.ABSENT:
+            binding = self._judged(index, binding)
+        return binding if binding.state is State.DIFFERS else self._with_named(index, binding)
+
+    def _judged(self, index: int, absent: Binding) -> Binding:
+        """The entry's record out of the recorder. It is what the entry binds; it must hold in itself too."""
+        document = mapping(self.kept.documents[bound(self.trail[index])])
+        if "plan" in document and (fault := self._plan_fault(mapping(document["plan"]))):
+            return differs(f"the recorded {fault}")
+        return Binding(State.MATCHES, f"{absent.what}, recorded")
+
+    def _with_named(self, index: int, binding: Binding) -> Binding:
+        """The same, with what the entry's record names by digest and is not there."""
+        missing = []
+        for what, named in named_in(self._record(index)):
+            if named in self.kept.altered:
+                return self._altered(named, what)
+            held = named == self.status.get("evidenceDigest") or named in self.kept.documents
+            missing += [] if held else [f"{what} {named}"]
+        return replace(binding, missing=tuple(missing))
+
+    def _record(self, index: int) -> Document:
+        """The record of a change of phase: out of the recorder, or out of status, where it stands unless replaced."""
+        entry = self.trail[index]
+        binds = bound(entry)
+        if binds in self.kept.documents:
+            return mapping(self.kept.documents[binds])
+        fields = fields_of(str(entry.get("phase")), str(entry.get("reason")))
+        changed = entry.get("kind") == EntryKind.PHASE_CHANGED and fields != CORRECTIONS
+        return fields_record(self.status, fields) if changed and not self._replaced(index) else {}
+
+    def _altered(self, digest: str, what: str = "record") -> Binding:
+        return differs(f"the {what} {digest} was altered: its content hashes to {self.kept.altered[digest]}")
+
+    def _content(self, index: int) -> Binding:
+        """What the entry binds, and whether that is in status or among the statements."""
         looks: dict[str, Callable[[int], Binding]] = {
             EntryKind.PHASE_CHANGED: self._phase_changed,
             EntryKind.DECIDED: self._stated,
@@ -81,9 +137,9 @@ class Records:
         result = []
         reached = {self._decides(index) for index in range(len(self.trail))}
         for phase, fields in (
-            (Phase.TRIAGED, ("classification",)),
+            (Phase.TRIAGED, CLASSIFICATION),
             (Phase.INVESTIGATED, (*DIAGNOSIS, "evidence")),
-            (Phase.AWAITING_APPROVAL, ("plan",)),
+            (Phase.AWAITING_APPROVAL, PLAN),
             (Phase.EXECUTING, APPROVALS),
         ):
             held = [name for name in fields if self.status.get(name)]
@@ -100,42 +156,48 @@ class Records:
 
     def _phase_changed(self, index: int) -> Binding:
         entry = self.trail[index]
-        phase, field = self._decides(index)
-        if phase == Phase.AWAITING_APPROVAL:
-            return self._plan(index)
-        if field == CORRECTIONS[0]:
-            return self._corrections(index)
-        if field == APPROVALS[0]:
-            return self._approvals(index)
-        if field:
+        looks = {PLAN: self._plan, CORRECTIONS: self._corrections, APPROVALS: self._approvals}
+        fields = fields_of(str(entry.get("phase")), str(entry.get("reason")))
+        if look := looks.get(fields):
+            return look(index)
+        if fields:
             return self._settled(index)
         return Binding(State.ABSENT, "a record that this version does not know") if bound(entry) else NOTHING
 
     def _plan(self, index: int) -> Binding:
         binds = bound(self.trail[index])
         if self._replaced(index):
-            return Binding(State.ABSENT, f"earlier plan {short(binds)}")
+            return Binding(State.ABSENT, f"earlier plan {self._revision(index)}")
         plan = mapping(self.status.get("plan"))
         if not plan:
-            return differs(f"it binds plan {binds}, and status holds no plan")
-        if plan.get("digest") != binds:
-            return differs(f"it binds plan {binds}, and the stored plan names itself {plan.get('digest')}")
-        if computed(lambda: plan_digest_of(plan, incident_uid=self.uid)) != binds:
-            return differs(
-                f"the stored plan is not what its digest {binds} names: its actions were changed since it was drafted"
-            )
+            return differs(f"it binds {binds}, and status holds no plan")
+        if fault := self._plan_fault(plan):
+            return differs(f"the stored {fault}")
+        if computed(lambda: fields_digest(self.status, PLAN)) != binds:
+            return differs("the plan, guards and quorum in status are not those that it binds")
+        return Binding(State.MATCHES, f"plan {short(str(plan.get('digest')))}")
+
+    def _revision(self, index: int) -> int:
+        """The revision of the plan that an entry proposes: the first is 1, and each entry proposes the next."""
+        return sum(self._decides(each) == self._decides(index) for each in range(index + 1))
+
+    def _plan_fault(self, plan: Document) -> str:
+        """In what a plan does not hold in itself; empty when it does."""
+        digest = plan.get("digest")
+        if computed(lambda: plan_digest_of(plan, incident_uid=self.uid)) != digest:
+            return f"plan is not what its digest {digest} names: its actions were changed since it was drafted"
         if plan.get("evidenceDigest") != self.status.get("evidenceDigest"):
-            return differs("the evidence that is stored is not the evidence that the plan rests on")
-        if plan.get("short") != short(binds) or plan.get("tier") != highest(plan.get("actions")):
-            return differs("the stored plan's short digest or tier is not that of its content")
-        return Binding(State.MATCHES, f"plan {short(binds)}")
+            return "evidence is not the evidence that the plan rests on"
+        if plan.get("short") != short(str(digest)) or plan.get("tier") != highest(plan.get("actions")):
+            return "plan's short digest or tier is not that of its content"
+        return ""
 
     def _settled(self, index: int) -> Binding:
         """A classification or a diagnosis: made once, and never changed."""
         entry = self.trail[index]
         fields = fields_of(str(entry.get("phase")), str(entry.get("reason")))
         if fields == DIAGNOSIS and self._evidence_differs():
-            return differs("the evidence that is stored is not the evidence that the plan rests on")
+            return differs("the stored evidence is not the evidence that the plan rests on")
         if computed(lambda: fields_digest(self.status, fields)) != bound(entry):
             return differs(f"{', '.join(fields)} in status: not what it binds")
         if not bound(entry):
@@ -208,7 +270,7 @@ class Records:
         if entry.get("kind") != EntryKind.PHASE_CHANGED:
             return "", ""
         phase, reason = str(entry.get("phase")), str(entry.get("reason"))
-        fields = ("plan",) if phase == Phase.AWAITING_APPROVAL else fields_of(phase, reason)
+        fields = fields_of(phase, reason)
         return phase, fields[0] if fields else ""
 
     def _replaced(self, index: int) -> bool:

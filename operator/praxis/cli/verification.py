@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from praxis.cli.bindings import Binding, Document, Records, State, mapping
+from praxis.cli.kept import Kept
 from praxis.cli.testimony import Statements
 from praxis.digest import chain_fault
 from praxis.machine import Phase
+from praxis.recorder.contract import Record
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class Report:
     head: str
     entries: tuple[Verified, ...]
     beside: tuple[str, ...]
+    kept: Kept
+
+    @property
+    def missing(self) -> list[str]:
+        """The records that are bound and nowhere to be found, each with its entry."""
+        return [f"entry {each.index}: {what}" for each in self.entries for what in each.binding.missing]
 
     @property
     def problems(self) -> list[str]:
@@ -55,7 +63,12 @@ class Report:
         A break of the chain goes before a record that differs: behind it, which records there must be is not known.
         """
         broken = sorted((each for each in self.entries if each.problem), key=lambda each: not each.fault)
-        return [*(f"trail entry {each.index}: {each.problem}" for each in broken), *self.beside]
+        altered = [
+            f"record {claimed} was altered: its content hashes to {hashed}"
+            for claimed, hashed in self.kept.altered.items()
+            if not any(claimed in each.problem for each in broken)
+        ]
+        return [*(f"trail entry {each.index}: {each.problem}" for each in broken), *self.beside, *altered]
 
     @property
     def holds(self) -> bool:
@@ -67,15 +80,17 @@ class Report:
         return sum(each.binding.state is state for each in self.entries)
 
 
-def verify(incident: Document, statements: Sequence[Document] = ()) -> Report:
-    """Verify a stored incident; `statements` are stored approvals and reconciliations, on whatever incident."""
+def verify(incident: Document, statements: Sequence[Document] = (), kept: Sequence[Record] = ()) -> Report:
+    """Verify a stored incident; `statements` are stored approvals and reconciliations, `kept` are records of the
+    flight recorder, both of whatever incident."""
     meta, status = mapping(incident.get("metadata")), mapping(incident.get("status"))
     trail = status.get("trail") or []
     listed = [mapping(each) for each in trail] if isinstance(trail, list) else []
     uid = meta.get("uid")
     text = uid if isinstance(uid, str) else ""
     broken, fault = chain_fault(text, listed) or (len(listed), "")
-    records = Records(text, status, listed, Statements.on(text, status, listed, statements))
+    ours = Kept.of(text, kept)
+    records = Records(text, status, listed, Statements.on(text, status, listed, statements), ours)
     entries = tuple(
         Verified(index, entry, fault if index == broken else "", records.binding(index), vouched=index <= broken)
         for index, entry in enumerate(listed)
@@ -87,6 +102,7 @@ def verify(incident: Document, statements: Sequence[Document] = ()) -> Report:
         head=str(status.get("head") or ""),
         entries=entries,
         beside=(*beside, *records.unrecorded()),
+        kept=ours,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import secrets
 import signal
@@ -21,6 +22,7 @@ from praxis.controller import http, watch
 from praxis.controller.cluster import KubeCluster
 from praxis.controller.events import EventRecorder
 from praxis.controller.functions import FunctionStatus
+from praxis.controller.journal import Journal
 from praxis.controller.lease import elect
 from praxis.controller.metrics import Incidents, Metrics
 from praxis.controller.queue import Key, WorkQueue
@@ -37,11 +39,14 @@ from praxis.phases import holding
 from praxis.phases.contract import Tools
 from praxis.reasoning.client import ModelClient
 from praxis.reasoning.reasoner import QwenReasoner
+from praxis.recorder.stores import open_recorder
 from praxis.settings import OperatorSettings
 
 log = logging.getLogger(__name__)
 
 INSTALLATION_RETRY_SECONDS = 5.0
+SETTLED_ROUNDS = 30
+"""What has ended and owes nothing is looked at in one of so many rounds of the resync."""
 FINISH_SECONDS = 20.0
 """How long a stop waits for what is being worked on; below a pod's grace period of 30 s. What is cut off by it is found
 as an open intent by the next process."""
@@ -84,7 +89,12 @@ async def operator(
         toolbox = EvidenceToolbox.from_settings(settings, kube=kube, functions=FunctionStatus(settings.actions))
         models = ModelClient(settings=settings.models, clock=clock, registry=registry)
         stack.push_async_callback(models.close)
-        reasoner = QwenReasoner(client=models, toolbox=toolbox, settings=settings.models, clock=clock)
+        recorder = open_recorder(settings.recorder, clock)
+        stack.push_async_callback(recorder.close)
+        journal = Journal(recorder=recorder, registry=registry)
+        reasoner = QwenReasoner(
+            client=models, toolbox=toolbox, settings=settings.models, clock=clock, recorder=recorder
+        )
         memory = open_memory(settings, models)
         stack.push_async_callback(memory.close)
         intents = Intents(clock=clock)
@@ -102,7 +112,7 @@ async def operator(
         )
         reconciler = Reconciler(
             cluster=cluster,
-            writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=actor, intents=intents),
+            writer=StatusWriter(kube=kube, cluster=cluster, clock=clock, actor=actor, intents=intents, journal=journal),
             verdicts=Verdicts(
                 kube=kube, cluster=cluster, clock=clock, quorum=settings.quorum, events=events, metrics=metrics
             ),
@@ -252,16 +262,20 @@ async def installation(cluster: KubeCluster, state: State) -> None:
 async def resync(queue: WorkQueue, cluster: KubeCluster, incidents: Incidents, interval: float) -> None:
     """Look at everything again from time to time, spread out: a silent watch costs at most this long.
 
-    Listed, as a silent watch never told of what is new; and what it told of, as that may be gone.
+    Listed, as a silent watch never told of what is new; and what it told of, as that may be gone. What has ended and
+    owes nothing waits for nothing but a person's late word, so it is looked at once in so many rounds: or the
+    incidents of a year would cost more than those of today.
     """
-    while True:
+    for number in itertools.count():
         keys = set(incidents.keys())
         try:
             keys |= {Key(*each) for each in await cluster.names()}
         except PraxisError as error:
             log.warning("incidents not listed", extra={"error": str(error)})
+        if number % SETTLED_ROUNDS:
+            keys -= set(incidents.settled_keys())
         for key in keys:
-            await queue.add(key)
+            await queue.revisit(key)
             await asyncio.sleep(interval / (len(keys) + 1))
         await asyncio.sleep(interval / (len(keys) + 1))
 

@@ -10,7 +10,7 @@ from praxis.api import bounds
 from praxis.api.base import Condition
 from praxis.api.incident import EntryKind, Incident, IncidentStatus, TrailEntry
 from praxis.api.reasons import ConditionType, Reason
-from praxis.api.records import fields_digest, fields_of
+from praxis.api.records import fields_of, fields_record
 from praxis.clock import rfc3339
 from praxis.digest import canonical, genesis, link
 from praxis.errors import NeedsPerson
@@ -70,13 +70,9 @@ def entered(before: IncidentStatus, phase: Phase, now: datetime) -> dict[str, An
 
 def extended(incident: Incident, transition: Transition, *, actor: str, now: datetime) -> list[TrailEntry]:
     """The trail with the transition's records, and with its change of phase."""
-    records = list(transition.records)
-    if transition.to is not incident.status.phase:
-        binds = transition.binds or changes_digest(transition)
-        records.append(Record(EntryKind.PHASE_CHANGED, transition.reason, digest=binds))
     trail = list(incident.status.trail)
     prev = trail[-1].hash if trail else genesis(incident.metadata.uid)
-    for record in records:
+    for record in recorded(incident, transition):
         entry: dict[str, Any] = {
             "seq": len(trail),
             "time": rfc3339(now),
@@ -92,10 +88,14 @@ def extended(incident: Incident, transition: Transition, *, actor: str, now: dat
     return trail
 
 
-def changes_digest(transition: Transition) -> str:
-    """The digest of what the transition decides, as it will be stored and can be recomputed from what is stored."""
-    known = IncidentStatus(**dict(transition.changes)).dump()
-    return fields_digest(known, fields_of(transition.to, transition.reason))
+def recorded(incident: Incident, transition: Transition) -> list[Record]:
+    """The transition's records, and that of its change of phase: what it decides, as it will be stored."""
+    records = list(transition.records)
+    if transition.to is not incident.status.phase:
+        known = IncidentStatus(**dict(transition.changes)).dump()
+        decides = fields_record(known, fields_of(transition.to, transition.reason))
+        records.append(Record(EntryKind.PHASE_CHANGED, transition.reason, document=decides))
+    return records
 
 
 def updated(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from praxis.api.incident import Incident, IncidentStatus
 from praxis.api.reasons import Reason
 from praxis.clock import Clock
+from praxis.controller.journal import Journal
 from praxis.controller.queue import backoff
 from praxis.controller.sightings import Intents
 from praxis.controller.status import applied, difference, fence, updated
@@ -32,7 +33,10 @@ class Committed:
 class StatusWriter:
     """Writes as one operator process."""
 
-    def __init__(self, *, kube: Kube, cluster: Cluster, clock: Clock, actor: str, intents: Intents) -> None:
+    def __init__(
+        self, *, kube: Kube, cluster: Cluster, clock: Clock, actor: str, intents: Intents, journal: Journal
+    ) -> None:
+        self._journal = journal
         self._kube = kube
         self._cluster = cluster
         self._clock = clock
@@ -79,6 +83,7 @@ class StatusWriter:
 
     async def _commit(self, incident: Incident, transition: Transition) -> Committed:
         after = applied(incident, transition, actor=self._actor, now=self._clock.now())
+        await self._journal.keep(incident, transition)
         try:
             stored = await self._write(incident, after, versioned=transition.then is not None)
             committed = Committed(stored, acknowledged=True)

@@ -204,6 +204,7 @@ class Stack:
                 "PRAXIS_MODELS__EMBEDDING": "scripted-embedding",
                 "PRAXIS_ACTIONS__CREDENTIALS_DIR": str(self.directory / "credentials"),
                 "PRAXIS_MEMORY_PATH": str(self.directory / "memory.db"),
+                "PRAXIS_RECORDER__PATH": str(self.directory / "recorder.db"),
                 **self.settings,
                 **environment,
             },

@@ -20,6 +20,7 @@ from praxis.api.incident import EntryKind, Guard, Incident
 from praxis.api.reasons import ConditionType, Reason
 from praxis.api.target import Holder, RemediationTarget
 from praxis.clock import Clock
+from praxis.digest import digest
 from praxis.machine import Phase
 from praxis.memory.contract import Memory
 from praxis.reasoning.contract import Reasoner
@@ -48,12 +49,20 @@ class Effect(Protocol):
 
 @dataclass(frozen=True)
 class Record:
-    """A trail entry in the making; the writer numbers, times and links it."""
+    """A trail entry in the making; the writer numbers, times and links it.
+
+    `document` is what it binds (`praxis.api.records`): the entry has its digest, the flight recorder the whole.
+    """
 
     kind: EntryKind
     reason: Reason
     actor: str | None = None
-    digest: str = ""
+    document: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the document; empty when the entry binds none. Raises ValueError as `praxis.digest.digest`."""
+        return digest(dict(self.document)) if self.document else ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,7 @@ class Transition:
     """One write of status, decided.
 
     `changes` maps field names of IncidentStatus to new values. A change of phase adds its own trail entry; `records`
-    come before it. `binds` is the digest that the phase change's own entry carries; without it, that of the changes.
+    come before it.
     `then` makes the write test the resourceVersion too: what it does must rest on what was read.
     """
 
@@ -81,7 +90,6 @@ class Transition:
     changes: Mapping[str, Any] = field(default_factory=dict)
     records: Sequence[Record] = ()
     conditions: Sequence[ConditionUpdate] = ()
-    binds: str = ""
     then: Effect | None = None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from praxis.api.approval import IncidentApproval
 from praxis.api.incident import EntryKind, Incident
 from praxis.api.reasons import Reason
+from praxis.api.records import statement_record
 from praxis.machine import Phase
 from praxis.phases.contract import Record, Transition
 from praxis.redaction import fit
@@ -15,7 +16,8 @@ SENTENCE = 1024
 
 def decided(approval: IncidentApproval, reason: Reason) -> Record:
     """The trail entry of a person's decision."""
-    return Record(EntryKind.DECIDED, reason, actor=approval.spec.approver.username, digest=approval.record_digest)
+    said = statement_record(approval.dump())
+    return Record(EntryKind.DECIDED, reason, actor=approval.spec.approver.username, document=said)
 
 
 def another_plan(incident: Incident, approval: IncidentApproval, reason: Reason) -> Transition:

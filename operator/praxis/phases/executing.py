@@ -20,7 +20,7 @@ from praxis.api.plan import Action
 from praxis.api.reasons import Reason
 from praxis.api.target import RemediationTarget
 from praxis.clock import rfc3339
-from praxis.digest import digest, same
+from praxis.digest import same
 from praxis.errors import DefinitelyNotApplied
 from praxis.machine import Phase
 from praxis.phases import gate, holding
@@ -112,7 +112,7 @@ def dry_run(incident: Incident, action: Action, tools: Tools) -> Transition:
         reason=Reason.DRY_RUN,
         message=action.effect,
         changes={"steps": [*incident.status.steps, step]},
-        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.DRY_RUN, digest=digest(step.dump()))],
+        records=[Record(EntryKind.OUTCOME_RECORDED, Reason.DRY_RUN, document=step.dump())],
     )
 
 
@@ -153,7 +153,7 @@ async def intend(incident: Incident, action: Action, tools: Tools, *, looked: fl
         reason=Reason.INTENT_RECORDED,
         message=f"about to act: {action.effect}"[:1024],
         changes={"steps": [*incident.status.steps, step]},
-        records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, digest=digest(step.dump()))],
+        records=[Record(EntryKind.INTENT_RECORDED, Reason.INTENT_RECORDED, document=step.dump())],
         then=Send(target=claimed, step=step, window_opened=window_opened, tools=tools),
     )
 

@@ -50,6 +50,7 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
             revision=revision,
             proposed=answered.answer,
             model=answered.model,
+            run=answered.run,
             targets=targets,
             states=states,
             tools=tools,
@@ -67,7 +68,6 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
             "approvals_required": tools.settings.quorum.of(plan.tier),
             "usage": added(incident, answered.usage),
         },
-        binds=plan.digest,
     )
 
 
@@ -77,6 +77,7 @@ def pinned(
     revision: int,
     proposed: ProposedPlan,
     model: str,
+    run: str | None,
     targets: list[RemediationTarget],
     states: Mapping[str, str | DefinitelyNotApplied],
     tools: Tools,
@@ -127,6 +128,7 @@ def pinned(
             tier=highest_tier(actions),
             evidence_digest=incident.status.evidence_digest,
             model=model,
+            run=run,
             proposed_at=rfc3339(tools.clock.now()),
         )
     except ValidationError as error:

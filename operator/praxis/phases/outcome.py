@@ -8,7 +8,6 @@ from praxis.actions.contract import Verdict
 from praxis.api.incident import EntryKind, Incident, Instance, Outcome, Result, Step
 from praxis.api.reasons import Reason
 from praxis.clock import rfc3339
-from praxis.digest import digest
 from praxis.machine import Phase
 from praxis.phases.contract import Record, Tools, Transition
 
@@ -48,5 +47,5 @@ def replaced(incident: Incident, step: Step) -> Transition:
         reason=Reason(step.outcome.reason),
         message=f"{step.outcome.result}: {step.outcome.message}"[:1024],
         changes={"steps": steps},
-        records=[Record(EntryKind.OUTCOME_RECORDED, Reason(step.outcome.reason), digest=digest(step.dump()))],
+        records=[Record(EntryKind.OUTCOME_RECORDED, Reason(step.outcome.reason), document=step.dump())],
     )

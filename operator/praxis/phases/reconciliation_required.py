@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from praxis.api.incident import EntryKind, Incident
 from praxis.api.reasons import ConditionType, Reason
+from praxis.api.records import statement_record
 from praxis.approval.reconciliation import judge_reconciliations
 from praxis.machine import Phase
 from praxis.phases.contract import ConditionUpdate, Record, Tools, Transition, Wait
@@ -15,8 +16,8 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     condition = incident.status.condition(ConditionType.RECONCILED)
     if condition is not None and condition.status == "True":
         return Wait(None)
-    found = await tools.cluster.reconciliations(incident.metadata.namespace, incident.metadata.uid)
-    accepted = judge_reconciliations(incident, found).accepted
+    findings = await tools.cluster.reconciliations(incident.metadata.namespace, incident.metadata.uid)
+    accepted = judge_reconciliations(incident, findings).accepted
     if accepted is None:
         return Wait(
             None,
@@ -31,14 +32,12 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
                 )
             ],
         )
-    spec = accepted.spec
+    spec, found = accepted.spec, statement_record(accepted.dump())
     return Transition(
         to=Phase.RECONCILIATION_REQUIRED,
         reason=Reason.RECONCILED,
         message=fit(f"{spec.observer.username} found: {spec.observed}: {spec.note}", 1024),
-        records=[
-            Record(EntryKind.RECONCILED, Reason.RECONCILED, actor=spec.observer.username, digest=accepted.record_digest)
-        ],
+        records=[Record(EntryKind.RECONCILED, Reason.RECONCILED, actor=spec.observer.username, document=found)],
         conditions=[
             ConditionUpdate(
                 ConditionType.RECONCILED,

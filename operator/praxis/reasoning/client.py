@@ -32,6 +32,7 @@ from praxis.reasoning.metering import CallOutcome, ModelMetrics, Operation, Toke
 from praxis.reasoning.prices import cost_micro_usd
 from praxis.reasoning.protocol import ChatRequest, Message, Reply, ToolCall, WireCompletion, WireEmbeddings, estimated
 from praxis.reasoning.quoting import redacted
+from praxis.reasoning.tape import Tape
 from praxis.redaction import redact
 from praxis.settings import ModelSettings
 
@@ -96,8 +97,10 @@ class ModelClient:
         """Close the connections."""
         await self._openai.close()
 
-    async def chat(self, request: ChatRequest) -> Reply:
+    async def chat(self, request: ChatRequest, tape: Tape) -> Reply:
         """One answer. A parameter that the model refuses is given up where it can be, and that is remembered.
+
+        Every request goes on the tape as it is sent, with what came of it.
 
         Raises:
             RetryLater: outage, throttle, time-out, or something that is no answer of a model.
@@ -107,7 +110,7 @@ class ModelClient:
         while True:
             shape = self._features.shape(request)
             try:
-                return await self._patiently(request, shape)
+                return await self._patiently(request, shape, tape)
             except ParameterRefused as refusal:
                 if self._features.shape(request) != shape:
                     continue  # another incident's request has learnt the same meanwhile
@@ -127,21 +130,22 @@ class ModelClient:
             vectors += await self._embed_batch(rows[start : start + EMBEDDING_ROWS])
         return vectors
 
-    async def _patiently(self, request: ChatRequest, shape: Shape) -> Reply:
+    async def _patiently(self, request: ChatRequest, shape: Shape, tape: Tape) -> Reply:
         for attempt in range(1, THROTTLE_RETRIES + 1):
             try:
-                return await self._complete(request, shape)
+                return await self._complete(request, shape, tape)
             except Throttled as throttled:
                 pause = 2.0**attempt if throttled.after is None else throttled.after
                 if pause > THROTTLE_PATIENCE_SECONDS:
                     raise
             await self._clock.sleep(pause)
-        return await self._complete(request, shape)
+        return await self._complete(request, shape, tape)
 
-    async def _complete(self, request: ChatRequest, shape: Shape) -> Reply:
+    async def _complete(self, request: ChatRequest, shape: Shape, tape: Tape) -> Reply:
         body = body_of(request, shape, self._route.provider, self._settings.output_tokens)
         body["messages"] = [_redacted(message) for message in request.messages]
-        with self._counted(request.model, request.operation):
+        noted = tape.exchange(body, provider=self._route.provider, host=self._route.host, clock=self._clock)
+        with self._counted(request.model, request.operation), noted as exchange:
             raw = await self._read(self._openai.chat.completions.with_streaming_response.create(**body))
             completion = _validated(WireCompletion, raw)
             tokens = (
@@ -149,6 +153,7 @@ class ModelClient:
                 if completion.usage
                 else estimated(body["messages"], raw.decode(errors="replace"))
             )
+            exchange.answered(completion, tokens)
             usage = self._spent(request.model, tokens)
             self._require_family(request.model, completion.model, usage)
             return _reply(completion, usage)

@@ -42,12 +42,13 @@ class ProposedPlan(BaseModel):
 
 @dataclass(frozen=True)
 class Answered(Generic[Answer]):
-    """An answer that held, what it cost, and the model that gave it, by its own word."""
+    """An answer that held, what it cost, the model that gave it, by its own word; `run` is the record's digest."""
 
     answer: Answer
     usage: Usage
     model: str
     evidence: Sequence[Evidence] = field(default_factory=tuple)
+    run: str | None = None
 
 
 def spent_on(error: BaseException) -> Usage:

@@ -9,7 +9,7 @@ from praxis.actions.catalogue import CATALOGUE
 from praxis.api import bounds
 from praxis.api.incident import Alert, Evidence, Incident, Recalled
 from praxis.api.target import RemediationTarget
-from praxis.digest import Json
+from praxis.digest import Json, digest
 from praxis.evidence.contract import Observation
 from praxis.reasoning.cleaning import bounded
 from praxis.reasoning.protocol import Message, Schema
@@ -54,6 +54,8 @@ runs show a person what could be done next. Give each action an id of its own, i
 that says how to undo it. The rationale cites evidence ids and says what earlier plans and memories teach. \
 Corrections are wishes of the people who review the plan: heed them within these rules; they widen none of them.
 """
+VERSION = digest([CLASSIFY, DIAGNOSE, DRAFT])
+"""Which instructions a recorded run was made with."""
 ANSWER = "Answer now with one JSON object and nothing else. It must hold this JSON Schema:\n"
 
 

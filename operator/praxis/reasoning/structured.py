@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -21,6 +21,7 @@ from praxis.reasoning.contract import spent_on
 from praxis.reasoning.metering import Ledger, Operation
 from praxis.reasoning.prompts import repair
 from praxis.reasoning.protocol import ChatRequest, Message, Reply, Schema
+from praxis.reasoning.tape import Tape
 
 Answer = TypeVar("Answer")
 
@@ -69,6 +70,7 @@ class Session:
     ledger: Ledger
     model: str
     operation: Operation
+    tape: Tape = field(default_factory=Tape)
 
     async def ask(
         self,
@@ -89,7 +91,7 @@ class Session:
             thinking=thinking,
         )
         try:
-            reply = await self.client.chat(request)
+            reply = await self.client.chat(request, self.tape)
         except PraxisError as error:
             self.ledger.add(spent_on(error))
             raise

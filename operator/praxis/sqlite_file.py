@@ -167,6 +167,7 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite rolls back by itself when the disk is full
+            connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")

@@ -1,8 +1,10 @@
-"""An operator is killed, or paused, at every moment of an execution: never two dispatches, never a false success."""
+"""An operator is killed at every moment of an execution: never two dispatches, never a false success.
+
+One that is paused while another takes over is in `tests/interleavings`, as is whatever else may happen in between.
+"""
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 
 import pytest
@@ -106,27 +108,3 @@ def test_killed_after_the_outcome_the_next_goes_on_from_there(stack: Stack, serv
     after = reached(stack, incident.metadata.name, Phase.RESOLVED)
     assert outcome_of(after) == (Result.APPLIED, "Restarted")
     assert len(stack.emulator.dispatches(function=mine.name)) == 1
-
-
-def test_paused_between_intent_and_dispatch_while_another_takes_over(
-    stack: Stack, service: Callable[[], Service]
-) -> None:
-    """The paused writer wakes up after its successor has decided: it sends nothing and changes nothing."""
-    mine = service()
-    paused = stack.start_operator()
-    incident = begin(stack, mine)
-    fault = held(stack, mine, "GetFunction", Kind.HOLD_BEFORE, skip=READ_BEFORE_SEND)
-    approve(stack, incident)
-    assert stack.emulator.wait_for_hits(fault)
-    paused.send(signal.SIGSTOP)
-    stack.emulator.disarm(fault)
-    stack.start_operator("operator-successor")
-    decided = reached(stack, incident.metadata.name, Phase.RECONCILIATION_REQUIRED)
-    paused.send(signal.SIGCONT)
-    # The outcome that the woken writer comes to is refused by the fence; its log says so, and then it is idle.
-    stack.wait_for_log(paused, "superseded", timeout=PATIENCE_SECONDS)
-    after = stack.incident(incident.metadata.name)
-    assert after.status.steps == decided.status.steps
-    assert after.status.trail == decided.status.trail
-    assert outcome_of(after)[0] is Result.UNKNOWN
-    assert stack.emulator.dispatches(function=mine.name) == []

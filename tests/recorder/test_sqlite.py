@@ -35,6 +35,23 @@ def of_size(incident: str, size: int) -> Record:
     return Record.of(incident, "ModelRun", "words " * (size // 6) + "." * (size % 6 - 2))
 
 
+def flip(path: Path) -> None:
+    """One byte of the letter changes."""
+    file = path.read_bytes()
+    assert file.count(b"a letter that") == 1
+    path.write_bytes(file.replace(b"a letter that", b"a better that"))
+
+
+def overwrite(path: Path) -> None:
+    """Every page but the first."""
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+
+
+def scribble(path: Path) -> None:
+    path.write_text("plain text")
+
+
 async def kept(recorder: SqliteRecorder, *incidents: str) -> list[str]:
     """The incidents that still have records."""
     return [each for each in incidents if await recorder.of(each)]
@@ -58,9 +75,7 @@ async def test_a_flipped_byte_is_found(path: Path) -> None:
     recorder = opened(path)
     await recorder.put([LETTER])
     await recorder.close()
-    file = path.read_bytes()
-    assert file.count(b"a letter that") == 1
-    path.write_bytes(file.replace(b"a letter that", b"a better that"))
+    flip(path)
 
     damaged = opened(path)
     with pytest.raises(NeedsPerson, match=f"record {LETTER.digest} of incident uid-1 is damaged: restore it"):
@@ -79,11 +94,10 @@ async def test_a_damaged_file_needs_a_person(path: Path) -> None:
     recorder = opened(path)
     await recorder.put([Record.of("uid-1", "Decided", {"number": number, "text": "x" * 900}) for number in range(40)])
     await recorder.close()
-    content = path.read_bytes()
-    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    overwrite(path)
 
     damaged = opened(path)
-    with pytest.raises(NeedsPerson, match="the flight recorder .* damaged: move it away"):
+    with pytest.raises(NeedsPerson, match=r"the flight recorder .* damaged: move it away"):
         await damaged.put([LETTER])
     with pytest.raises(NeedsPerson, match="cannot be read"):
         records_in(path, "uid-1")
@@ -103,7 +117,7 @@ async def test_a_file_of_another_program_is_left_alone(path: Path) -> None:
     with pytest.raises(NeedsPerson, match="is no flight recorder"):
         records_in(path)
     await recorder.close()
-    path.write_text("plain text")
+    scribble(path)
     with pytest.raises(NeedsPerson, match="is no SQLite file"):
         records_in(path)
 

@@ -1,0 +1,148 @@
+"""What is recorded before each status write, and what happens when it cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from praxis.api.incident import EntryKind, Incident
+from praxis.api.reasons import Reason
+from praxis.controller import journal as journals
+from praxis.controller.journal import Journal
+from praxis.controller.status import applied
+from praxis.errors import NeedsPerson, RetryLater
+from praxis.machine import Phase
+from praxis.phases.contract import Record as EntryRecord
+from praxis.phases.contract import Transition
+from praxis.phases.decisions import another_plan, dismissed
+from praxis.recorder.contract import Record
+from tests import builders
+from tests.records import HeldRecords
+
+FULL = NeedsPerson("the flight recorder: its disk is full: free space there")
+
+
+class Noted:
+    """A journal, its records and its counts."""
+
+    def __init__(self, records: HeldRecords | None = None) -> None:
+        self.records = records or HeldRecords()
+        self.registry = CollectorRegistry()
+        self.journal = Journal(recorder=self.records, registry=self.registry)
+
+    def count(self, result: str) -> float | None:
+        return self.registry.get_sample_value("praxis_trail_records_total", {"result": result})
+
+
+def classified(incident: Incident) -> Transition:
+    changes = {"classification": builders.incident(Phase.TRIAGED).status.classification}
+    return Transition(to=Phase.TRIAGED, reason=Reason.CLASSIFIED, message="", changes=changes)
+
+
+def proposed(incident: Incident) -> Transition:
+    plan = builders.plan(revision=1)
+    changes = {"plan": plan, "approvals_required": 2}
+    return Transition(to=Phase.AWAITING_APPROVAL, reason=Reason.PLAN_PROPOSED, message="", changes=changes)
+
+
+def rejected(incident: Incident) -> Transition:
+    return another_plan(incident, builders.approval("bob", of=incident), Reason.REJECTED)
+
+
+@pytest.mark.parametrize(
+    ("source", "decide", "kinds"),
+    [
+        (Phase.NEW, classified, ["PhaseChanged"]),
+        (Phase.INVESTIGATED, proposed, ["PhaseChanged"]),
+        (Phase.AWAITING_APPROVAL, rejected, ["Decided", "PhaseChanged"]),
+    ],
+)
+async def test_every_entry_binds_what_was_recorded(source: Phase, decide: object, kinds: list[str]) -> None:
+    """The digests of the entries that a transition leaves are those of its records, in their order."""
+    noted, incident = Noted(), builders.incident(source)
+    transition = decide(incident)  # type: ignore[operator]
+    await noted.journal.keep(incident, transition)
+
+    status = applied(incident, transition, actor=builders.OPERATOR, now=builders.NOW)
+    entries = status.trail[len(incident.status.trail) :]
+    kept = await noted.records.of(incident.metadata.uid)
+    assert [each.kind for each in kept] == [each.kind for each in entries] == kinds
+    assert [each.digest for each in kept] == [each.digest for each in entries]
+    assert (noted.count("kept"), noted.count("failed"), noted.count("withheld")) == (len(kinds), 0, 0)
+
+
+async def test_a_plan_is_recorded_whole() -> None:
+    """Summary, rationale and model too, with the quorum; so that it is provable after the next plan took its place."""
+    noted, incident = Noted(), builders.incident(Phase.INVESTIGATED)
+    await noted.journal.keep(incident, proposed(incident))
+    [kept] = await noted.records.of(incident.metadata.uid)
+    assert kept.document == {"plan": builders.plan(revision=1).dump(), "approvalsRequired": 2}
+
+
+async def test_an_entry_that_binds_nothing_has_no_record() -> None:
+    """No empty documents."""
+    noted, incident = Noted(), builders.incident(Phase.OBSERVING)
+    await noted.journal.keep(incident, Transition(to=Phase.INVESTIGATED, reason=Reason.NOT_EFFECTIVE, message=""))
+    assert await noted.records.of(incident.metadata.uid) == []
+
+
+@pytest.mark.parametrize("error", [FULL, RetryLater("the flight recorder is busy")])
+async def test_a_models_decision_waits_for_the_recorder(error: Exception) -> None:
+    """It is not written: the incident stays, and stalls with what to do."""
+    for source, decide in ((Phase.NEW, classified), (Phase.INVESTIGATED, proposed)):
+        noted, incident = Noted(), builders.incident(source)
+        noted.records.errors.append(error)
+        with pytest.raises(type(error), match="the flight recorder"):
+            await noted.journal.keep(incident, decide(incident))
+        assert noted.count("failed") == 1
+
+
+@pytest.mark.parametrize("error", [FULL, RetryLater("the flight recorder is busy")])
+async def test_what_people_decide_and_what_was_done_is_not_held_up(error: Exception) -> None:
+    """A reject, a dismissal, an outcome: written all the same, and counted as missing."""
+    waiting, executing = builders.incident(), builders.incident(Phase.EXECUTING)
+    outcome = Transition(
+        to=Phase.EXECUTING,
+        reason=Reason.RESTARTED,
+        message="",
+        records=[EntryRecord(EntryKind.OUTCOME_RECORDED, Reason.RESTARTED, document={"action": "restart"})],
+    )
+    for incident, transition, entries in (
+        (waiting, rejected(waiting), 2),
+        (waiting, dismissed(builders.approval(of=waiting)), 1),
+        (executing, outcome, 1),
+    ):
+        noted = Noted()
+        noted.records.errors.append(error)
+        await noted.journal.keep(incident, transition)
+        assert noted.count("failed") == entries
+        assert noted.records.kept == {}
+
+
+async def test_a_recorder_that_hangs_holds_nothing_up_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that does not answer costs what may not wait its patience, and no more."""
+    monkeypatch.setattr(journals, "PATIENCE_SECONDS", 0.01)
+
+    class Hanging(HeldRecords):
+        async def put(self, records: Sequence[Record]) -> None:
+            await asyncio.Event().wait()
+
+    noted, incident = Noted(Hanging()), builders.incident()
+    await noted.journal.keep(incident, rejected(incident))
+    assert noted.count("failed") == 2
+
+
+async def test_what_looks_like_a_secret_is_withheld() -> None:
+    """A person wrote a token into their reason: it is in no record; what else was decided is."""
+    noted, incident = Noted(), builders.incident()
+    token = "ghp_" + "a1B2" * 9
+    said = builders.approval("bob", of=incident, reason=f"first revoke {token}")
+    await noted.journal.keep(incident, another_plan(incident, said, Reason.REJECTED))
+
+    kept = await noted.records.of(incident.metadata.uid)
+    assert [each.kind for each in kept] == ["PhaseChanged"]
+    assert token.encode() not in kept[0].content
+    assert (noted.count("kept"), noted.count("withheld")) == (1, 1)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from pathlib import Path
 
 import pytest
 import yaml
 
+from praxis.api import rbac
+from praxis.api.accounts import Names
 from praxis.controlplane import ControlPlane
 from praxis.kube import Kube
 from tests.api.conftest import NAMES, NAMESPACE, ROOT
@@ -32,23 +35,36 @@ RESOURCES = (
     ("", "pods"),
     ("", "pods/log"),
     ("", "pods/exec"),
+    ("", "pods/attach"),
+    ("", "pods/portforward"),
+    ("", "pods/proxy"),
+    ("", "pods/ephemeralcontainers"),
+    ("", "pods/eviction"),
     ("", "events"),
     ("events.k8s.io", "events"),
     ("", "namespaces"),
     ("", "nodes"),
+    ("", "nodes/proxy"),
+    ("", "services/proxy"),
     ("", "serviceaccounts"),
     ("", "serviceaccounts/token"),
     ("apps", "deployments"),
     ("apps", "statefulsets"),
     ("apps", "replicasets"),
     ("apps", "daemonsets"),
+    ("batch", "jobs"),
     ("coordination.k8s.io", "leases"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiextensions.k8s.io", "customresourcedefinitions/status"),
+    ("apiregistration.k8s.io", "apiservices"),
+    ("certificates.k8s.io", "certificatesigningrequests"),
+    ("certificates.k8s.io", "certificatesigningrequests/approval"),
     (ADMISSION, "validatingadmissionpolicies"),
     (ADMISSION, "validatingadmissionpolicybindings"),
     (ADMISSION, "validatingwebhookconfigurations"),
     (ADMISSION, "mutatingwebhookconfigurations"),
     (ADMISSION, "mutatingadmissionpolicies"),
+    (ADMISSION, "mutatingadmissionpolicybindings"),
     (RBAC, "roles"),
     (RBAC, "rolebindings"),
     (RBAC, "clusterroles"),
@@ -58,11 +74,18 @@ SPECIAL = (
     ("impersonate", "", "users"),
     ("impersonate", "", "groups"),
     ("impersonate", "", "serviceaccounts"),
+    ("impersonate", "authentication.k8s.io", "uids"),
+    ("impersonate", "authentication.k8s.io", "userextras/scopes"),
     ("escalate", RBAC, "clusterroles"),
     ("bind", RBAC, "clusterroles"),
     ("escalate", RBAC, "roles"),
     ("bind", RBAC, "roles"),
     ("approve", "certificates.k8s.io", "signers"),
+    ("sign", "certificates.k8s.io", "signers"),
+    ("attest", "certificates.k8s.io", "signers"),
+    ("use", "policy", "podsecuritypolicies"),
+    *(("*", PRAXIS, kind) for kind in ("incidents", "incidentapprovals", "incidentreconciliations")),
+    ("*", "*", "*"),
 )
 
 READ_ALL = {
@@ -75,34 +98,26 @@ SUBJECTS: dict[str, tuple[str, list[str], set[str]]] = {
         "system:serviceaccount:praxis-system:praxis-operator",
         ["system:serviceaccounts", "system:serviceaccounts:praxis-system"],
         {
-            *READ_ALL,
+            "get incidents.praxis.kopachelli.dev",
+            *(each for each in READ_ALL if not each.startswith("get ")),
             "patch incidents/status.praxis.kopachelli.dev",
             "patch incidentapprovals/status.praxis.kopachelli.dev",
             "patch incidentreconciliations/status.praxis.kopachelli.dev",
             "patch remediationtargets/status.praxis.kopachelli.dev",
             "create events.events.k8s.io",
-            "get events.events.k8s.io",
             "list events.events.k8s.io",
             "list namespaces",
-            "get pods",
             "list pods",
             "get pods/log",
-            "list pods/log",
-            "get deployments.apps",
             "list deployments.apps",
-            "get statefulsets.apps",
             "list statefulsets.apps",
-            "get replicasets.apps",
             "list replicasets.apps",
-            "get daemonsets.apps",
             "list daemonsets.apps",
             "get customresourcedefinitions.apiextensions.k8s.io",
             "list customresourcedefinitions.apiextensions.k8s.io",
             "watch customresourcedefinitions.apiextensions.k8s.io",
             "get validatingadmissionpolicies.admissionregistration.k8s.io",
-            "list validatingadmissionpolicies.admissionregistration.k8s.io",
             "get validatingadmissionpolicybindings.admissionregistration.k8s.io",
-            "list validatingadmissionpolicybindings.admissionregistration.k8s.io",
         },
     ),
     "gateway": (
@@ -127,6 +142,18 @@ SUBJECTS: dict[str, tuple[str, list[str], set[str]]] = {
         },
     ),
     "viewer": ("victor", ["praxis-viewers"], {*READ_ALL, "get events", "list events"}),
+    "GitOps controller that was opted in": (
+        "system:serviceaccount:argocd:matrix",
+        ["system:serviceaccounts", "system:serviceaccounts:argocd"],
+        {
+            "create incidentapprovals.praxis.kopachelli.dev",
+            "delete incidentapprovals.praxis.kopachelli.dev",
+            "patch incidentapprovals.praxis.kopachelli.dev",
+            "get incidentapprovals.praxis.kopachelli.dev",
+            "list incidentapprovals.praxis.kopachelli.dev",
+            "watch incidentapprovals.praxis.kopachelli.dev",
+        },
+    ),
     "anybody": ("mallory", [], set()),
     "another service account": ("system:serviceaccount:shop:default", ["system:serviceaccounts"], set()),
 }
@@ -149,15 +176,25 @@ def asked(verb: str, group: str, resource: str) -> dict[str, str]:
     return {**attributes, "subresource": subresource} if subresource else attributes
 
 
+@pytest.fixture(scope="module")
+def bound(guarded: ControlPlane) -> ControlPlane:
+    """With the opt-in role bound to one account, under a name of its own."""
+    role, binding = rbac.signing(Names(signing_accounts=("system:serviceaccount:argocd:matrix",)))
+    binding["metadata"]["name"] = f"{role['metadata']['name']}-matrix"
+    stream = json.dumps({"apiVersion": "v1", "kind": "List", "items": [role, binding]})
+    guarded.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=stream)
+    return guarded
+
+
 @pytest.mark.parametrize("who", SUBJECTS)
-async def test_exactly_this(guarded: ControlPlane, who: str) -> None:
+async def test_exactly_this(bound: ControlPlane, who: str) -> None:
     """An identity may do what its role lists, in any namespace, and nothing else."""
     user, groups, expected = SUBJECTS[who]
     questions = [
         *((verb, group, resource) for (group, resource), verb in itertools.product(RESOURCES, VERBS)),
         *SPECIAL,
     ]
-    async with await Kube.connect(guarded.admin_kubeconfig) as kube:
+    async with await Kube.connect(bound.admin_kubeconfig) as kube:
         answers = await asyncio.gather(*(may(kube, user, groups, asked(*question)) for question in questions))
     allowed = {
         f"{verb} {resource}.{group}" if group else f"{verb} {resource}"
@@ -187,6 +224,53 @@ async def test_lease(guarded: ControlPlane, verb: str, namespace: str, name: str
     user, groups, _ = SUBJECTS["operator"]
     async with await Kube.connect(guarded.admin_kubeconfig) as kube:
         assert await may(kube, user, groups, {**attributes, "name": name} if name else attributes) is expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "namespace", "name", "expected"),
+    [
+        ("get", "praxis-system", "praxis-allowed-signers", True),
+        ("list", "praxis-system", "", False),
+        ("watch", "praxis-system", "praxis-allowed-signers", False),
+        ("update", "praxis-system", "praxis-allowed-signers", False),
+        ("patch", "praxis-system", "praxis-allowed-signers", False),
+        ("delete", "praxis-system", "praxis-allowed-signers", False),
+        ("get", "praxis-system", "another", False),
+        ("get", "kube-system", "praxis-allowed-signers", False),
+    ],
+)
+async def test_list_of_signers(guarded: ControlPlane, verb: str, namespace: str, name: str, expected: bool) -> None:
+    """The operator reads the one ConfigMap that says who may sign, and never writes it."""
+    attributes = {"verb": verb, "group": "", "resource": "configmaps", "namespace": namespace}
+    user, groups, _ = SUBJECTS["operator"]
+    async with await Kube.connect(guarded.admin_kubeconfig) as kube:
+        assert await may(kube, user, groups, {**attributes, "name": name} if name else attributes) is expected
+
+
+@pytest.mark.parametrize("who", [who for who in SUBJECTS if who != "operator"])
+@pytest.mark.parametrize("resource", ["leases.coordination.k8s.io", "configmaps", "secrets", "serviceaccounts/token"])
+async def test_the_installation_is_the_operators_alone(bound: ControlPlane, who: str, resource: str) -> None:
+    """In PRAXIS' own namespace nobody else may do anything to its Lease, its list of signers or its accounts."""
+    user, groups, _ = SUBJECTS[who]
+    name, _, group = resource.partition(".")
+    async with await Kube.connect(bound.admin_kubeconfig) as kube:
+        for verb in VERBS:
+            assert not await may(kube, user, groups, {**asked(verb, group, name), "namespace": "praxis-system"})
+
+
+async def test_nobody_mints_the_tokens_of_another(guarded: ControlPlane) -> None:
+    """With their own ephemeral tokens neither account gets another one, nor acts as somebody else: real requests."""
+    for account in (NAMES.operator_account, NAMES.gateway_account):
+        kubeconfig = guarded.service_account_kubeconfig(NAMES.namespace, account, lifetime=600)
+        for command in (
+            ("create", "token", NAMES.operator_account, "-n", NAMES.namespace),
+            ("create", "token", "default", "-n", NAMESPACE),
+            ("get", "incidents", "-n", NAMESPACE, "--as=alice", "--as-group=praxis-approvers"),
+            ("get", "secrets", "-n", NAMES.namespace),
+        ):
+            done = guarded.kubectl(*command, kubeconfig=kubeconfig, check=False)
+            assert done.returncode != 0, command
+            assert "forbidden" in done.stderr.lower(), done.stderr
 
 
 def test_roles_name_everything() -> None:

@@ -20,6 +20,7 @@ CRDS = [
     "crds/remediationtargets.yaml",
 ]
 REFERENCE = ["docs/configuration.md"]
+ROLES = ["docs/rbac.md"]
 MANIFESTS = [
     "manifests/Kustomization",
     "manifests/accounts.yaml",
@@ -50,7 +51,8 @@ def files(root: Path) -> list[str]:
         ("crds", CRDS),
         ("manifests", MANIFESTS),
         ("configuration", REFERENCE),
-        ("all", [*CRDS, *REFERENCE, *MANIFESTS]),
+        ("roles", ROLES),
+        ("all", [*CRDS, *REFERENCE, *ROLES, *MANIFESTS]),
     ],
 )
 def test_writes(tmp_path: Path, what: str, expected: list[str]) -> None:

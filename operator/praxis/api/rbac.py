@@ -1,4 +1,4 @@
-"""Namespace, service accounts and roles: each identity gets what it is seen to use, and nothing else.
+"""Namespace, service accounts and roles: each identity gets what it is seen to use (`tests/audit`), and nothing else.
 
 The operator and the gateway never read Secrets and never create an approval. What a person may see and decide is a role
 of its own; who is one of them is the cluster's to say, by group.
@@ -53,7 +53,8 @@ def documents(names: Names) -> list[Document]:
         *_cluster_role(
             "praxis-operator",
             [
-                _rule([GROUP], KINDS, READ),
+                _rule([GROUP], ["incidents"], READ),
+                _rule([GROUP], [kind for kind in KINDS if kind != "incidents"], ["list", "watch"]),
                 _rule([GROUP], [f"{kind}/status" for kind in KINDS], ["patch"]),
                 _rule(["events.k8s.io"], ["events"], ["create"]),
                 # At start it asks in each namespace what it may do; rules are listed by namespace only.
@@ -63,7 +64,7 @@ def documents(names: Names) -> list[Document]:
                 _rule(
                     ["admissionregistration.k8s.io"],
                     ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
-                    ["get", "list"],
+                    ["get"],
                 ),
             ],
             operator,
@@ -71,9 +72,10 @@ def documents(names: Names) -> list[Document]:
         *_cluster_role(
             "praxis-evidence",
             [
-                _rule([""], ["pods", "pods/log"], ["get", "list"]),
-                _rule(["events.k8s.io"], ["events"], ["get", "list"]),
-                _rule(["apps"], ["daemonsets", "deployments", "replicasets", "statefulsets"], ["get", "list"]),
+                _rule([""], ["pods"], ["list"]),
+                _rule([""], ["pods/log"], ["get"]),
+                _rule(["events.k8s.io"], ["events"], ["list"]),
+                _rule(["apps"], ["daemonsets", "deployments", "replicasets", "statefulsets"], ["list"]),
             ],
             operator,
         ),

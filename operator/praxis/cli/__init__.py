@@ -13,6 +13,7 @@ import click
 COMMANDS = {
     "approval": "Verify signed decisions in files, as the operator will.",
     "approve": "Approve the plan of an incident.",
+    "audit": "Compare trails with the API server's audit log.",
     "controlplane": "Run a real kube-apiserver and etcd on this machine.",
     "demo": "Show the whole life of an incident on the embedded control plane.",
     "dismiss": "Dismiss an incident: nothing is done, and it is closed.",

@@ -184,3 +184,14 @@ def test_the_quorum_is_asked_again() -> None:
     given = [approval("alice", of=waiting, created=NOW + timedelta(seconds=4), status=ACCEPTED)]
     assert reason(on, given) == "QuorumNotMet"
     assert still_valid(on, given, now=LATER, server_now=LATER, quorum=Quorum(dangerous=1)) is None
+
+
+def test_one_person_twice_is_one_person() -> None:
+    """Two approvals of one person carry no plan that two people must approve, whatever is stored."""
+    on, given = running("alice", "bob")
+    twice = [on.status.approvals[0], on.status.approvals[0].replace(uid="another", name="another")]
+    on = on.replace(status=on.status.replace(approvals=twice))
+    again = given[0].replace(metadata=given[0].metadata.replace(uid="another", name="another"))
+    trail = [*on.status.trail, on.status.trail[-1].replace(kind="Decided", digest=again.record_digest)]
+    on = on.replace(status=on.status.replace(trail=trail))
+    assert reason(on, [given[0], again]) == "QuorumNotMet"

@@ -31,7 +31,7 @@ EXECUTION = (
 )
 WRITER = ("tests/controller/test_status.py", "tests/controller/test_writer.py")
 PLAN = (
-    "tests/api/test_digest.py",
+    "tests/api/test_plan.py",
     "tests/phases/test_investigated.py",
     "tests/actions/test_catalogue.py",
     "tests/reasoning",

@@ -35,7 +35,7 @@ ONE_WRITE = (
         "api/plan.py",
         "REAL = frozenset({ActionType.RESTART_FUNCTION})",
         "REAL = frozenset({ActionType.RESTART_FUNCTION, ActionType.UPDATE_CONFIG})",
-        ("tests/api/test_digest.py", "tests/actions/test_catalogue.py", "tests/phases"),
+        ("tests/actions/test_catalogue.py", "tests/phases/test_executing.py", "tests/phases"),
     ),
     Mutant(
         "one real action in a plan",

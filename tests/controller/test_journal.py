@@ -13,6 +13,7 @@ from praxis.api.reasons import Reason
 from praxis.controller import journal as journals
 from praxis.controller.journal import Journal
 from praxis.controller.status import applied
+from praxis.controller.writer import StatusWriter
 from praxis.errors import NeedsPerson, RetryLater
 from praxis.machine import Phase
 from praxis.phases.contract import Record as EntryRecord
@@ -20,6 +21,7 @@ from praxis.phases.contract import Transition
 from praxis.phases.decisions import another_plan, dismissed
 from praxis.recorder.contract import Record
 from tests import builders
+from tests.controller.conftest import Stage
 from tests.records import HeldRecords
 
 FULL = NeedsPerson("the flight recorder: its disk is full: free space there")
@@ -146,3 +148,53 @@ async def test_what_looks_like_a_secret_is_withheld() -> None:
     assert [each.kind for each in kept] == ["PhaseChanged"]
     assert token.encode() not in kept[0].content
     assert (noted.count("kept"), noted.count("withheld")) == (1, 1)
+
+
+def over(stage: Stage, records: HeldRecords) -> StatusWriter:
+    """The stage's operator, with a recorder of its own."""
+    return StatusWriter(
+        kube=stage.operator,
+        cluster=stage.cluster,
+        clock=stage.clock,
+        actor=builders.OPERATOR,
+        intents=stage.intents,
+        journal=Noted(records).journal,
+    )
+
+
+@pytest.mark.controlplane
+async def test_a_record_is_stored_before_the_write_that_binds_it(stage: Stage) -> None:
+    """When the recorder is asked, the API server still has the former head; then the entry binds what was stored."""
+    heads: list[str | None] = []
+
+    class Watching(HeldRecords):
+        async def put(self, records: Sequence[Record]) -> None:
+            heads.append((await stage.stored()).status.head)
+            await super().put(records)
+
+    incident, records = await stage.incident(Phase.NEW), Watching()
+    stored = await over(stage, records).carry_out(incident, classified(incident))
+    assert heads == [None]
+    assert stored.status.head is not None
+    assert [each.digest for each in await records.of(incident.metadata.uid)] == [stored.status.trail[0].digest]
+
+
+@pytest.mark.controlplane
+async def test_nothing_is_written_of_a_models_decision_that_cannot_be_recorded(stage: Stage) -> None:
+    """The incident stays where it is, as the API server has it; with the recorder back, it goes on."""
+    incident, records = await stage.incident(Phase.NEW), HeldRecords()
+    records.errors.append(FULL)
+    writer = over(stage, records)
+    with pytest.raises(NeedsPerson, match="disk is full"):
+        await writer.carry_out(incident, classified(incident))
+    assert (await stage.stored()).metadata.resource_version == incident.metadata.resource_version
+    assert (await writer.carry_out(incident, classified(incident))).status.phase is Phase.TRIAGED
+
+
+@pytest.mark.controlplane
+async def test_a_rejection_is_written_although_the_recorder_is_full(stage: Stage) -> None:
+    """People are not kept waiting for a disk."""
+    incident, records = await stage.incident(Phase.AWAITING_APPROVAL), HeldRecords()
+    records.errors.append(FULL)
+    stored = await over(stage, records).carry_out(incident, rejected(incident))
+    assert (stored.status.phase, records.kept) == (Phase.INVESTIGATED, {})

@@ -80,6 +80,7 @@ class Reason(StrEnum):
     DEADLINE_PASSED = "DeadlinePassed"
     WRITE_REFUSED = "WriteRefused"
     STATUS_TOO_LARGE = "StatusTooLarge"
+    UNEXPECTED_ERROR = "UnexpectedError"
     VERIFYING = "Verifying"
     PROGRESSING = "Progressing"
 

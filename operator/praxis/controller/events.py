@@ -42,6 +42,7 @@ WARNINGS = frozenset(
         Reason.DEADLINE_PASSED,
         Reason.WRITE_REFUSED,
         Reason.STATUS_TOO_LARGE,
+        Reason.UNEXPECTED_ERROR,
         Reason.APPROVAL_EXPIRED,
     }
 )

@@ -13,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from praxis.api.approval import Verdict
-from praxis.api.incident import Incident, Outcome, Result
+from praxis.api.incident import Incident, IncidentStatus, Outcome, Result
 from praxis.api.reasons import ConditionType
 from praxis.approval.ruling import Ruling
 from praxis.clock import Clock, parse_rfc3339
@@ -37,6 +37,15 @@ def deadline_of(deadlines: Deadlines, phase: Phase) -> float | None:
     }.get(phase)
 
 
+def settled(status: IncidentStatus) -> bool:
+    """Whether an incident has ended, its memory is written, and nobody is asked to find out what happened."""
+    owed = {Phase.RESOLVED: ConditionType.MEMORY_STORED, Phase.RECONCILIATION_REQUIRED: ConditionType.RECONCILED}
+    if status.phase not in owed:
+        return status.phase in TERMINAL
+    condition = status.condition(owed[status.phase])
+    return condition is not None and condition.status == "True"
+
+
 @dataclass(frozen=True)
 class Seen:
     """What is kept of an Incident for its gauges."""
@@ -45,6 +54,7 @@ class Seen:
     since: float
     stalled: str | None
     intent_since: float | None
+    settled: bool
 
 
 class Incidents(Collector):
@@ -66,6 +76,7 @@ class Incidents(Collector):
             since=parse_rfc3339(entered).timestamp() if entered else self._clock.now().timestamp(),
             stalled=stalled.reason if stalled is not None and stalled.status == "True" else None,
             intent_since=parse_rfc3339(open_step.intent.time).timestamp() if open_step and open_step.intent else None,
+            settled=settled(status),
         )
 
     def gone(self, key: Key) -> None:
@@ -79,6 +90,10 @@ class Incidents(Collector):
             for key, seen in self._seen.items()
             if seen.phase not in TERMINAL and (namespace is None or key.namespace == namespace)
         ]
+
+    def settled_keys(self) -> list[Key]:
+        """The Incidents that have ended and owe nothing: only a person can bring about more work on them."""
+        return [key for key, seen in self._seen.items() if seen.settled]
 
     def keys(self) -> list[Key]:
         """Every Incident that was seen."""

@@ -88,6 +88,17 @@ class WorkQueue:
             self._schedule(key, self._clock.boottime() + after)
             self._changed.notify_all()
 
+    async def revisit(self, key: Key) -> None:
+        """Have a key worked on though nothing is known to have happened to it: what backs off goes on doing so.
+
+        A time that another side has named, and a backoff, would mean nothing if every resync cut them short.
+        """
+        async with self._changed:
+            if key in self._running or (key in self._due and key in self._failures):
+                return
+            self._schedule(key, self._clock.boottime())
+            self._changed.notify_all()
+
     async def pause(self, paused: bool) -> None:
         """Stop or go on handing out keys; keys being worked on are not disturbed."""
         async with self._changed:

@@ -142,6 +142,10 @@ class Reconciler:
             log.warning("reconcile failed", extra={"incident": str(key), "error": str(error)})
             self._metrics.failed(phase, error.reason)
             return Later(error.after if isinstance(error, RetryLater) else None, failed=True)
+        except Exception:
+            # Without an incident that could say so; the queue logs it and backs off.
+            self._metrics.failed(phase, Reason.UNEXPECTED_ERROR)
+            raise
         else:
             return later
         finally:
@@ -174,6 +178,12 @@ class Reconciler:
         except RetryLater as error:
             await self._retry(key, incident, error, spent(incident, error, decision))
             return Later(error.after, failed=True)
+        except Superseded:
+            raise
+        except Exception as error:  # a bug, or what a library raises: it must show on the incident, not only in a log
+            log.exception("reconcile failed unexpectedly", extra={"incident": incident.key})
+            await self._retry(key, incident, unexpected(incident, error), spent(incident, error, decision))
+            return Later(None, failed=True)
 
     async def _carry_out(self, incident: Incident, transition: Transition) -> Incident:
         if transition.then is not None:
@@ -297,7 +307,15 @@ class Reconciler:
         return f"in {incident.status.phase} since {entered}, longer than {limit:g} s" if age > limit else None
 
 
-def spent(incident: Incident, error: PraxisError, decision: Transition | Wait | None) -> Usage | None:
+def unexpected(incident: Incident, error: Exception) -> PraxisError:
+    """What to say of an error that nobody expects: its kind alone, as its text may hold anything."""
+    return PraxisError(
+        f"{type(error).__name__} in phase {incident.status.phase}: a defect; the operator's log shows where",
+        reason=Reason.UNEXPECTED_ERROR,
+    )
+
+
+def spent(incident: Incident, error: Exception, decision: Transition | Wait | None) -> Usage | None:
     """What the models have cost the incident by now, though nothing came of it; None when they never cost anything."""
     if isinstance(decision, Transition) and isinstance(usage := decision.changes.get("usage"), Usage):
         return usage

@@ -18,6 +18,9 @@ demo: $(STAMP) controlplane ## Show the whole life of an incident. ARGS="--yes -
 test: check packages controlplane ## Run everything: lint, types, generated files, then all tests. ARGS go to pytest.
 	$(BIN)/python -m pytest $(ARGS)
 
+chaos: $(STAMP) controlplane ## Kill, break, cancel and pause the controller wherever it waits in Executing. ARGS="--runs N --seed S".
+	PYTHONPATH=operator:. $(BIN)/python -m tests.chaos $(ARGS)
+
 check: $(STAMP) ## Lint, types, import contracts, generated files.
 	$(BIN)/ruff format --check operator tests hack
 	$(BIN)/ruff check operator tests hack

@@ -58,6 +58,34 @@ def with_open_intent() -> Incident:
     return incident.replace(status=incident.status.replace(steps=[step]))
 
 
+@pytest.mark.parametrize(
+    ("phase", "condition", "settled"),
+    [
+        (Phase.EXECUTING, None, False),
+        (Phase.CLOSED, None, True),
+        (Phase.FAILED, None, True),
+        (Phase.RESOLVED, None, False),
+        (Phase.RESOLVED, ("MemoryStored", "False"), False),
+        (Phase.RESOLVED, ("MemoryStored", "True"), True),
+        (Phase.RECONCILIATION_REQUIRED, None, False),
+        (Phase.RECONCILIATION_REQUIRED, ("Reconciled", "False"), False),
+        (Phase.RECONCILIATION_REQUIRED, ("Reconciled", "True"), True),
+    ],
+)
+def test_what_has_ended_and_owes_nothing_is_settled(
+    phase: Phase, condition: tuple[str, str] | None, settled: bool
+) -> None:
+    """A memory to be written, or a person who is asked, is work that waits; a resync must not forget it."""
+    scraped, incident = Scraped(), builders.incident(phase)
+    if condition is not None:
+        made = Condition(
+            type=condition[0], status=condition[1], reason="Stored", last_transition_time="2026-01-31T12:00:00.000000Z"
+        )
+        incident = incident.replace(status=incident.status.replace(conditions=[made]))
+    scraped.incidents.saw(incident)
+    assert scraped.incidents.settled_keys() == ([Key("shop", "checkout-latency-1")] if settled else [])
+
+
 def test_every_phase_result_and_outcome_is_there_before_anything_happened() -> None:
     """A series that appears with its first event cannot be told from one that was lost."""
     scraped = Scraped()

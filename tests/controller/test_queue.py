@@ -178,3 +178,30 @@ async def test_waits_that_are_cut_short_again_and_again_leave_nothing_behind() -
     await queue.add(B, after=1.0)
     clock.seconds += 86400.0
     assert {await queue._take(), await queue._take()} == {A, B}
+
+
+async def test_a_look_without_news_cuts_no_backoff_short_but_every_other_wait() -> None:
+    """A resync leaves a failing key to its backoff; news of it does not; a key that waits for a person is looked at."""
+    clock = HandClock()
+    queue = await started(clock)
+    await queue.add(A)
+    await queue.add(B)
+    assert [await queue._take(), await queue._take()] == [A, B]
+    await queue._done(A, Later(600.0, failed=True))
+    await queue._done(B, Later(86400.0))
+    await queue.revisit(A)
+    await queue.revisit(B)
+    assert await queue._take() == B
+    assert queue.depth == 0, "A goes on backing off"
+    await queue.add(A)
+    assert await queue._take() == A
+
+
+async def test_a_look_without_news_is_not_repeated_for_a_key_that_is_worked_on() -> None:
+    """What is read right now is fresh; a new key is looked at."""
+    queue = await started(HandClock())
+    await queue.revisit(A)
+    assert await queue._take() == A
+    await queue.revisit(A)
+    await queue._done(A, Later(None))
+    assert queue.depth == 0

@@ -152,7 +152,7 @@ async def clear(stage: Stage) -> None:
 
 async def target(stage: Stage) -> RemediationTarget:
     """The usual target as it is stored."""
-    reply = await stage.direct.get(path_of(RemediationTarget, stage.namespace, "checkout-fn"))
+    reply = await stage.admin.get(path_of(RemediationTarget, stage.namespace, "checkout-fn"))
     return RemediationTarget.model_validate(reply.document)
 
 
@@ -256,7 +256,7 @@ async def test_an_unknown_outcome_holds_the_target_until_a_person_reconciles(ope
     assert reconciled.status.condition("Reconciled").status == "True"  # type: ignore[union-attr]
     assert reconciled.status.trail[-1].actor == "alice"
     assert (await target(stage)).status.holder is None
-    reply = await stage.direct.get(path_of(IncidentReconciliation, stage.namespace, finding.metadata.name))
+    reply = await stage.admin.get(path_of(IncidentReconciliation, stage.namespace, finding.metadata.name))
     assert reply.document["status"]["verdict"] == "Accepted"
     assert len(operator.world.function.sends) == 1
 
@@ -378,6 +378,45 @@ async def test_an_outage_stalls_when_it_lasts_and_keeps_what_was_spent(operator:
     assert lasting.status.phase is Phase.NEW
     assert (await told(stage)).count(("Warning", "Unavailable")) == 1
     assert operator.count("praxis_reconcile_errors_total", phase="New", reason="Unavailable") == 4
+
+
+async def test_an_error_that_nobody_expects_stalls_when_it_lasts_and_moves_nothing(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its kind is shown, not its text, which may hold anything; the log has all of it; it is told once."""
+    stage = operator.stage
+    await born(stage)
+    await fail(operator, *(ZeroDivisionError("password=hunter2") for _ in range(4)))
+    await looks_that_fail(operator, 2)
+    assert stalled(await stage.stored()) is None
+    await looks_that_fail(operator, 2)
+    lasting = await stage.stored()
+    said = "ZeroDivisionError in phase New: a defect; the operator's log shows where; it is tried again"
+    assert stalled(lasting) == ("UnexpectedError", said)
+    assert (lasting.status.phase, lasting.status.trail) == (Phase.NEW, [])
+    assert (await told(stage)).count(("Warning", "UnexpectedError")) == 1
+    assert operator.count("praxis_reconcile_errors_total", phase="New", reason="UnexpectedError") == 4
+    assert "password=hunter2" in caplog.text
+    await operator.look()
+    assert (await stage.stored()).status.phase is Phase.TRIAGED
+
+
+async def test_an_error_that_nobody_expects_after_a_decision_leaves_it_stored(operator: Operator) -> None:
+    """What was decided stands; only what it led to failed."""
+    stage = operator.stage
+    await born(stage)
+    stage.proxy.spoil(answer(200, '{"items": [{"spec": {}, "metadata": 7}]}'), method="GET", path="reconciliations")
+    assert (await operator.look()).failed
+    assert (await stage.stored()).status.phase is Phase.TRIAGED
+
+
+async def test_an_incident_that_cannot_be_read_counts_as_an_error(operator: Operator) -> None:
+    """Without an incident nothing can be shown on one; the queue backs off, and the metric counts."""
+    await born(operator.stage)
+    operator.stage.proxy.spoil(answer(200, '{"metadata": 7}'), method="GET", path="incidents/inc-1")
+    with pytest.raises(ValueError, match="validation error"):
+        await operator.look()
+    assert operator.count("praxis_reconcile_errors_total", phase="New", reason="UnexpectedError") == 1
 
 
 async def test_stalled_ends_with_the_next_decision(operator: Operator) -> None:

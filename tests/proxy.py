@@ -229,7 +229,7 @@ def _application(proxy: Proxy, session: aiohttp.ClientSession, upstream: str) ->
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
 
         def opened() -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-            return session.request(request.method, f"{upstream}{request.path_qs}", headers=headers, data=body)
+            return session.request(request.method, f"{upstream}{request.path_qs}", headers=headers, data=body or None)
 
         async def forward() -> tuple[int, bytes]:
             async with opened() as reply:

@@ -250,7 +250,7 @@ class Operator:
 
     async def _actions(self, target: str, *, dangerous: bool) -> Sequence[Action]:
         path = path_of(RemediationTarget, self.house.namespace, target)
-        declared = RemediationTarget.model_validate((await self.house.direct.get(path)).document)
+        declared = RemediationTarget.model_validate((await self.house.admin.get(path)).document)
         baseline = await asyncio.to_thread(self.tools.adapter.observe, declared)
         pinned = ActionTarget(
             name=declared.metadata.name,

@@ -40,7 +40,8 @@ async def test_the_alert_clears_between_approval_and_gate(house: House) -> None:
 async def test_the_alert_clears_between_gate_and_intent(house: House) -> None:
     """The gate saw it fire; the intent's write arrives after the gateway's and is refused.
 
-    Guards: the intent tests the resourceVersion (`status.fence`), and the rule that no intent comes when nothing fires.
+    Guard: the intent tests the resourceVersion (`status.fence`) or, without that, the rule that no intent comes when
+    nothing fires.
     """
     operator = house.operator()
     await operator.accepts()
@@ -51,12 +52,15 @@ async def test_the_alert_clears_between_gate_and_intent(house: House) -> None:
 
 
 async def test_the_alert_clears_between_intent_and_outcome(house: House) -> None:
-    """What was sent has an outcome all the same; it resolves, and nobody is told that the action helped.
+    """What was sent has an outcome all the same, the plan is carried through, and the incident resolves.
 
-    Guard: the outcome's fence leaves `spec` alone (`status.fence`), so that a merge does not disturb it.
+    Guard: the gate stands before what was applied only (`executing.reconcile`): closing it then would deny a change.
     """
     operator = house.operator()
-    await operator.accepts()
+    await operator.proposes(dangerous=True)
+    await house.say("alice")
+    await house.say("bob")
+    await operator.until(Phase.EXECUTING)
     async with house.held(Fault(kind=Kind.HOLD_AFTER)) as reached:
         sending = operator.executes()
         assert await asyncio.to_thread(reached)
@@ -65,6 +69,7 @@ async def test_the_alert_clears_between_intent_and_outcome(house: House) -> None
     assert outcome_of(await house.incident()) == (Result.APPLIED, "Restarted")
     resolved = await operator.until(Phase.RESOLVED)
     assert resolved.status.reason == "AlertCleared"
+    assert [each.outcome.result for each in resolved.status.steps if each.outcome] == [Result.APPLIED, Result.DRY_RUN]
     assert house.sent() == [True]
 
 
@@ -101,13 +106,14 @@ async def test_the_answer_to_the_intents_write_is_lost_before_commit(house: Hous
 async def test_the_answer_to_the_outcomes_write_is_lost_after_commit(house: House) -> None:
     """It is read back, and written once.
 
-    Guard: what is stored is compared with what was to be written (`StatusWriter._after_a_lost_answer`).
+    Guard: what is stored is compared with what was to be written, right after the answer was lost
+    (`StatusWriter._after_a_lost_answer`) or, without that, before it is written again (`_until_stored`).
     """
     operator = house.operator()
     await operator.accepts()
     house.proxy.spoil(drop_after(), path=STATUS, skip=1)
     before = house.proxy.count("PATCH", STATUS)
-    await operator.look()
+    assert not (await operator.look()).failed
     after = await house.incident()
     assert outcome_of(after) == (Result.APPLIED, "Restarted")
     assert recorded(after, EntryKind.OUTCOME_RECORDED) == 1

@@ -28,7 +28,8 @@ SETTLED_AFTER_SECONDS = 21
 async def test_a_writer_paused_between_intent_and_send_wakes_after_its_successor_has_decided(house: House) -> None:
     """It sends nothing, and its outcome does not replace the successor's Unknown.
 
-    Guard: the dispatch window, looked at right before the send (`Send._refusal`); and the fence on the head.
+    Guard: the dispatch window, looked at right before the send (`Send._refusal`). Its outcome is kept out by the fence
+    and, without that, by the rule that outcomes never change.
     """
     paused, successor = house.operator("paused"), house.operator("successor")
     await paused.accepts()
@@ -95,7 +96,7 @@ async def test_two_incidents_on_one_function_through_two_targets(house: House) -
 async def test_another_deployer_changes_the_function_between_baseline_and_send(house: House) -> None:
     """Their change comes while the intent is written: the dispatch's own look sees it, and nothing is sent over it.
 
-    Guard: the re-read right before the send (`FunctionComputeAdapter._difference`).
+    Guard: the comparison right before the send (`FunctionComputeAdapter._difference`), of state or of lastModified.
     """
     operator = house.operator()
     await operator.accepts()

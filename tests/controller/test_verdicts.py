@@ -63,7 +63,7 @@ class Court:
 
     async def approval(self, name: str) -> IncidentApproval:
         """As stored."""
-        reply = await self.stage.direct.get(path_of(IncidentApproval, self.stage.namespace, name))
+        reply = await self.stage.admin.get(path_of(IncidentApproval, self.stage.namespace, name))
         return IncidentApproval.model_validate(reply.document)
 
     def count(self, **labels: str) -> float:
@@ -155,7 +155,7 @@ async def test_an_approval_of_no_incident_is_refused_but_a_finding_is_not(stage:
     await stage.delete()
     await court.settle(None)
     assert (await court.approval(name)).status.reason == "IncidentNotFound"
-    reply = await stage.direct.get(path_of(IncidentReconciliation, stage.namespace, finding.metadata.name))
+    reply = await stage.admin.get(path_of(IncidentReconciliation, stage.namespace, finding.metadata.name))
     assert "verdict" not in reply.document.get("status", {})
 
 

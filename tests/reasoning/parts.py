@@ -113,16 +113,18 @@ def settings(url: str, **changes: Any) -> ModelSettings:
 
 
 @asynccontextmanager
-async def house(*, sources: Sources | None = None, url: str | None = None, **changes: Any) -> AsyncIterator[House]:
+async def house(
+    *, sources: Sources | None = None, url: str | None = None, model: ScriptedModel | None = None, **changes: Any
+) -> AsyncIterator[House]:
     """Put up a house; `changes` are model settings."""
-    async with ScriptedModel() as model:
+    async with model or ScriptedModel() as asked:
         chosen, clock, registry = sources or Sources(), StillClock(), CollectorRegistry()
-        configured = settings(url or model.url, **changes)
+        configured = settings(url or asked.url, **changes)
         client = ModelClient(settings=configured, clock=clock, registry=registry, environment={})
         try:
             records = HeldRecords()
             reasoner = QwenReasoner(client=client, toolbox=chosen, settings=configured, clock=clock, recorder=records)
-            yield House(model, client, reasoner, chosen, clock, registry, records)
+            yield House(asked, client, reasoner, chosen, clock, registry, records)
         finally:
             await client.close()
 

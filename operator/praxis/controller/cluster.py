@@ -52,14 +52,20 @@ class KubeCluster:
         self._installation = settings.installation_namespace
 
     async def incident(self, namespace: str, name: str) -> Incident | None:
-        """The incident as stored now, None when there is none."""
+        """The incident as stored now, None when there is none; raises NeedsPerson when it does not hold its schema."""
         try:
             reply = await self._kube.get(path_of(Incident, namespace, name))
         except Refused as error:
             if error.not_found:
                 return None
             raise
-        return Incident.parse(reply.document)
+        try:
+            return Incident.parse(reply.document)
+        except ValidationError as error:
+            first = error.errors(include_input=False)[0]
+            raise NeedsPerson(
+                f"the stored incident does not hold its schema: {first['msg']} ({first['loc']})"
+            ) from error
 
     async def names(self) -> list[tuple[str, str]]:
         """Namespace and name of every Incident in the watched namespaces."""

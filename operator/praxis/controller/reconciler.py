@@ -29,6 +29,7 @@ from praxis.phases import (
     ended,
     executing,
     holding,
+    integrity,
     investigated,
     new,
     observing,
@@ -90,6 +91,15 @@ class Told:
     def never_sent(self, stored: Incident) -> Transition:
         """What is to be written when it was not carried out."""
         return self.effect.never_sent(stored)
+
+
+async def decide(incident: Incident, tools: Tools) -> Transition | Wait:
+    """What its phase says is next. Raises what the phase raises, and NeedsPerson for a status that was changed."""
+    integrity.examine(incident)
+    decision = await PHASES[incident.status.phase](incident, tools)
+    if isinstance(decision, Transition):
+        integrity.permit(incident, decision)
+    return decision
 
 
 class Reconciler:
@@ -160,7 +170,7 @@ class Reconciler:
         """Decide and write; what goes wrong becomes a condition that a person sees."""
         decision: Transition | Wait | None = None
         try:
-            decision = await PHASES[incident.status.phase](incident, self._tools)
+            decision = await decide(incident, self._tools)
             if isinstance(decision, Transition):
                 incident = await self._carry_out(incident, decision)
                 decision = None  # it is stored: whatever fails from here on is about what it led to

@@ -1,11 +1,24 @@
-"""Every order in which a few processes, faults, people and time can come, breadth first: the first trace is a shortest.
+"""Every order in which a few processes, faults, people and time can come; of what goes wrong, a shortest way is told.
 
 A state is the world, and of each process its memory, what it has been told in the look that it is in the middle of, and
-where it stands. States that differ only in names are one: in which of two equal processes is which, in the intents' ids.
-From each, everything that can happen next is tried; a state that was seen before is not gone on from. Only the program
-between two asks is not interrupted, and of what it asks there are runs of reads that nothing stands between, see
-`looks`: nothing that can happen changes more than one of the things that are read there, but for the incident, the
-approvals and the target's holder, before each of whose reads others may come.
+where it stands. States are one if they differ only in names (which of two equal processes is which, the intents' ids)
+or in when everything began. From each, everything that can happen next is tried, by the real program (see `looks`); one
+that was seen before is not gone on from. So within its bounds a scenario is explored whole.
+
+The bounds, and why they are enough to find what is wrong:
+
+- two processes: all that one does can only be disturbed by another through what is stored, and what a third could do
+  there, the second can; a process that is killed is replaced by a fresh one, so that there may be three in a life
+- one or two incidents on one function: a holder keeps everybody out alike
+- a bounded number of faults on a way (`Budget`): processes killed, status writes lost before or after they are stored
+  or stored late, changes by people and others, long times that pass. Each guard is there for one of them, most often,
+  and rarely for two at once; `guards` shows that it takes no more to see any one of them missing
+- a process is stopped before each read on which it decides, claim, status write, send and proof. In between, it reads
+  what nothing that can happen changes together with what it read before: policies, targets, the function. Re-read,
+  permit and send are one step: between the last look at the clock and the send, no program could do better
+- time passes in jumps past the dispatch window, the wait before settling, and the end of approvals; the rest takes none
+- clocks agree, and the API server's own rules are not asked but for two on alerts: `test_machine_model` sets clocks off,
+  tests/api ask the rules
 """
 
 from __future__ import annotations
@@ -25,6 +38,7 @@ from tests.phases.processes import Fate
 from tests.phases.world import Answer
 
 IDLE = frozenset({Phase.CLOSED, Phase.FAILED})
+NOTHING = Memory()
 HEALTHY = "writer-99"
 ROUNDS = 24
 ENOUGH_FAILURES = 3
@@ -93,7 +107,7 @@ class Process:
     """One operator process: idle, or in the middle of a look."""
 
     name: str
-    memory: Memory = Memory()
+    memory: Memory = NOTHING
     look: Look | None = None
 
     def text(self, versions: Mapping[str, str], now: float) -> str:
@@ -161,8 +175,8 @@ class Explored:
     whole: bool = True
 
 
-def explore(scenario: Scenario, *, stop_at_first: bool = True, most: int | None = None) -> Explored:
-    """Go everywhere. With `most` states it ends early, and says so."""
+def explore(scenario: Scenario, *, most: int | None = None, deepest: int | None = None) -> Explored:
+    """Go everywhere, until something is wrong. It says whether `most` states or the `deepest` way ended it early."""
     names = [f"writer-{number}" for number in range(1, scenario.processes + 1)]
     start = State(scenario.start(), tuple(map(Process, names)), scenario.budget)
     explored, seen, live = Explored(), {start.key}, set[bytes]()
@@ -173,6 +187,9 @@ def explore(scenario: Scenario, *, stop_at_first: bool = True, most: int | None 
         explored.depth = max(explored.depth, depth)
         if scenario.live:
             explored.violations += stuck(state, live)
+        if deepest is not None and depth >= deepest:
+            explored.whole = False
+            continue
         for following in successors(state, scenario):
             explored.transitions += 1
             wrong = following.world.wrong
@@ -183,8 +200,8 @@ def explore(scenario: Scenario, *, stop_at_first: bool = True, most: int | None 
             if key not in seen:
                 seen.add(key)
                 frontier.append((following, depth + 1))
-        if (stop_at_first and explored.violations) or (most is not None and explored.states >= most):
-            explored.whole = not frontier
+        if explored.violations or (most is not None and explored.states >= most):
+            explored.whole = explored.whole and not frontier
             break
     return explored
 
@@ -196,7 +213,7 @@ def successors(state: State, scenario: Scenario) -> Iterator[State]:
             yield from looks(state, index)
         else:
             yield from steps(state, index, scenario)
-        if state.budget.allows("kills") and (process.look is not None or process.memory != Memory()):
+        if state.budget.allows("kills") and (process.look is not None or process.memory != NOTHING):
             yield changed(state, index, Process(state.unused()), f"{process.name} is killed", spent="kills")
     yield from happenings(state, scenario)
 
@@ -241,14 +258,14 @@ def advanced(
     while look.ask is not None and not look.ask.stands:
         if look.ask.kind is Kind.SEND:
             for behaviour in behaviours:
-                yield from sending(state, index, process, world, look, by, behaviour)
+                yield from sending(state, index, process, world=world, look=look, by=by, behaviour=behaviour)
             return
         look = answered(world, look)
-    yield arrived(state, index, process, world, look, by, fate)
+    yield arrived(state, index, process, world=world, look=look, by=by, fate=fate)
 
 
 def sending(
-    state: State, index: int, process: Process, world: ModelWorld, look: Look, by: str, behaviour: Behaviour
+    state: State, index: int, process: Process, *, world: ModelWorld, look: Look, by: str, behaviour: Behaviour
 ) -> Iterator[State]:
     """The send, and what the function makes of it."""
     after = world.copy()
@@ -258,7 +275,8 @@ def sending(
     after.function.dark = behaviour.dark
     while look.ask is not None and not look.ask.stands:
         look = answered(after, look)
-    yield arrived(state, index, process, after, look, f"{by} and send: {behaviour.name}", Fate.ANSWERED)
+    by = f"{by} and send: {behaviour.name}"
+    yield arrived(state, index, process, world=after, look=look, by=by)
 
 
 def answered(world: ModelWorld, look: Look, fate: Fate = Fate.ANSWERED, *, through: bool = False) -> Look:
@@ -278,7 +296,9 @@ def answer_to(world: ModelWorld, ask: Ask, fate: Fate) -> object:
     return lost if fate is Fate.LOST_AFTER and not isinstance(value, Exception) else value
 
 
-def arrived(state: State, index: int, process: Process, world: ModelWorld, look: Look, by: str, fate: Fate) -> State:
+def arrived(
+    state: State, index: int, process: Process, *, world: ModelWorld, look: Look, by: str, fate: Fate = Fate.ANSWERED
+) -> State:
     """The state in which the process stands at its next ask, or has ended its look."""
     if look.error is not None:
         world.wrong.append(f"the look ended in {look.error!r}")
@@ -291,7 +311,8 @@ def arrived(state: State, index: int, process: Process, world: ModelWorld, look:
 
 def undecided(world: ModelWorld) -> set[str]:
     """The intents that may yet be found open."""
-    opened = {each.status.open_step.intent.id for each in world.incidents.values() if each.status.open_step is not None}  # type: ignore[union-attr]
+    steps = [step for each in world.incidents.values() for step in each.status.steps]
+    opened = {step.intent.id for step in steps if step.intent is not None and step.outcome is None}
     late = {
         step["intent"]["id"]
         for _, operations in world.late
@@ -371,7 +392,7 @@ def stuck(state: State, live: set[bytes]) -> Iterator[Violation]:
     key = hashlib.blake2b(canonical([world.text]).encode(), digest_size=16).digest()
     if key in live:
         return
-    memory, failures = Memory(), Counter[str]()
+    memory, failures = NOTHING, Counter[str]()
     for seconds in QUIESCENCE:
         world.time.forward(seconds)
         for _ in range(ROUNDS):

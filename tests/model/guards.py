@@ -7,7 +7,6 @@ intents when nothing fires, which looks at the whole object; it is cut where it 
 """
 
 from __future__ import annotations
-
 import __future__
 
 import inspect
@@ -429,8 +428,8 @@ GUARDS = (
         (
             Cut(
                 holding.claim,
-                "if holder is not None and holder.incident_uid != incident.metadata.uid and await stands(target, holder, tools):",
-                "if False:",
+                "holder.incident_uid != incident.metadata.uid and await stands(target, holder, tools)",
+                "False",
             ),
         ),
         scenario(start=waiting(FIRST, SECOND), processes=2),
@@ -506,11 +505,10 @@ GUARDS = (
         (
             Cut(
                 executing.done,
-                "if Result.APPLIED in results:\n        return Transition(\n            to=Phase.OBSERVING,\n"
-                '            reason=Reason.ACTIONS_DONE,\n            message=f"applied: {message_of(steps, Result.APPLIED)}"[:1024],',
-                "if True:\n        return Transition(\n            to=Phase.OBSERVING,\n"
-                '            reason=Reason.ACTIONS_DONE,\n            message="applied",',
+                "if Result.APPLIED in results:\n        return Transition(\n            to=Phase.OBSERVING,",
+                "if True:\n        return Transition(\n            to=Phase.OBSERVING,",
             ),
+            Cut(executing.done, "message_of(steps, Result.APPLIED)", "len(steps)"),
         ),
         scenario(start=only_dry),
         "success without an applied action",

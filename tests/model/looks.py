@@ -34,7 +34,7 @@ from praxis.kube import Document, Reply
 from praxis.phases import executing
 from praxis.settings import OperatorSettings
 from tests import builders
-from tests.model.situation import ModelApi, ModelWorld, text_of
+from tests.model.situation import ModelApi, ModelWorld, forget, text_of
 from tests.phases.processes import reconciler
 from tests.phases.world import FunctionAdapter, Time, WorldCluster, WorldMemory, WorldReasoner
 
@@ -163,11 +163,6 @@ def look(process: str, incident: str, memory: Memory, boot: float, failures: int
     return _begun[key]
 
 
-def forget() -> None:
-    """Forget what the program does; it is about to be another one."""
-    _begun.clear()
-
-
 def described(value: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
     """What an answer says, and of which objects in which version."""
     if isinstance(value, Resource):
@@ -269,6 +264,7 @@ def deterministic() -> Iterator[None]:
         _loop.run_until_complete(_loop.shutdown_default_executor())
         _loop.close()
         _loop = None
+        _begun.clear()
         forget()
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from praxis.api.approval import Decision
-from praxis.api.incident import Incident
+from praxis.api.incident import Incident, Result
 from praxis.api.plan import ActionType
 from praxis.api.reasons import ConditionType
-from praxis.api.incident import Result
 from praxis.machine import TERMINAL, Phase
 from tests import builders
 from tests.model.explorer import Behaviour, Budget, Event, Scenario
@@ -53,6 +52,21 @@ def waiting(
     return made
 
 
+def approved(*names: str) -> Callable[[], ModelWorld]:
+    """Incidents that have just entered Executing."""
+
+    def made() -> ModelWorld:
+        world = ModelWorld()
+        world.declare(builders.target())
+        for name in names:
+            states = builders.history(Phase.EXECUTING, name=name, uid=f"uid-{name}")
+            world.say(builders.approval(of=states[-2], created=builders.NOW + timedelta(seconds=4)))
+            world.keep(states[-1])
+        return world
+
+    return made
+
+
 def say(world: ModelWorld, name: str, by: str, decision: Decision) -> bool:
     """Somebody decides on the plan of an incident; only once."""
     incident = world.incident(name)
@@ -86,10 +100,18 @@ def yes(name: str = FIRST, by: str = "bob") -> Event:
 
 def withdrawn(name: str = FIRST, by: str = "alice") -> Event:
     """Somebody deletes an approval."""
-    return Event(
-        f"{by}'s approval of {name} is deleted",
-        lambda world: world.approvals.pop(f"{by}-{name}-approve", None) is not None,
-    )
+
+    def do(world: ModelWorld) -> bool:
+        found = [
+            uid
+            for uid, each in world.approvals.items()
+            if (each.spec.incident_ref.name, each.spec.approver.username) == (name, by)
+        ]
+        for uid in found:
+            del world.approvals[uid]
+        return bool(found)
+
+    return Event(f"{by}'s approval of {name} is deleted", do)
 
 
 def clears(name: str = FIRST) -> Event:
@@ -203,7 +225,7 @@ KILLED = Scenario(
 TWO = Scenario("two operators", waiting(FIRST), behaviours=BEHAVIOURS, budget=Budget(faults=0))
 PAUSED = Scenario(
     "two operators, one stopped for longer than a window",
-    waiting(FIRST),
+    approved(FIRST),
     behaviours=(Behaviour(), Behaviour(Answer.LATE)),
     jumps=(PAST_SETTLING,),
     budget=Budget(faults=1, kills=0, fates=0, events=0),
@@ -223,7 +245,7 @@ CHANGED = Scenario(
 )
 DISTURBED = Scenario(
     "two operators, and people and others who change something",
-    waiting(FIRST),
+    approved(FIRST),
     events=EVENTS,
     budget=Budget(faults=1, kills=0, fates=0, jumps=0),
 )
@@ -233,16 +255,15 @@ QUORUM = Scenario(
     processes=1,
     events=(yes(), *EVENTS, withdrawn(by="bob")),
     jumps=(PAST_SETTLING, PAST_EXPIRY),
-    budget=Budget(faults=3, kills=0, fates=0, events=2),
+    budget=Budget(faults=2, kills=0, fates=0, events=2),
 )
-PAIR = Scenario("two incidents on one function, two operators", waiting(FIRST, SECOND), budget=Budget(faults=0))
+PAIR = Scenario("two incidents on one function, two operators", approved(FIRST, SECOND), budget=Budget(faults=0))
 UNKNOWN = Scenario(
     "two incidents on one function, an unknown outcome, and a person who looks",
-    waiting(FIRST, SECOND),
+    approved(FIRST, SECOND),
     processes=1,
-    behaviours=(Behaviour(Answer.LATE), Behaviour(rotates=False)),
+    behaviours=(Behaviour(Answer.LATE),),
     events=(reconciled(), deleted()),
-    jumps=(PAST_SETTLING,),
-    budget=Budget(faults=2, kills=1, fates=0, events=2, jumps=1),
+    budget=Budget(faults=2, kills=0, fates=0, events=2, jumps=0),
 )
 SCENARIOS = (KILLED, TWO, PAUSED, LOST, CHANGED, DISTURBED, QUORUM, PAIR, UNKNOWN)

@@ -14,8 +14,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-import jsonpatch  # type: ignore[import-untyped]
-
 from praxis.api.approval import IncidentApproval
 from praxis.api.base import Resource
 from praxis.api.incident import EntryKind, Incident
@@ -34,8 +32,15 @@ Written = Callable[[Incident, Incident], None]
 DEADLINES = Deadlines()
 _objects: dict[str, Any] = {}
 _patched: dict[tuple[int, int], Any] = {}
+_texts: dict[int, tuple[Resource, str]] = {}
 _kept: list[Any] = []
 """What is remembered by identity must not be collected."""
+
+
+def forget() -> None:
+    """Forget all objects: nobody has any of them any more."""
+    for memory in (_objects, _patched, _texts, _kept):
+        memory.clear()
 
 
 class ModelWorld(World):
@@ -89,8 +94,8 @@ class ModelWorld(World):
             *(f"{text_of(each)} {self._age(each.spec.expires_at) >= 0}" for each in self.approvals.values()),
             *(text_of(each) for each in self.reconciliations.values()),
             *(text_of(each) for each in self.targets.values()),
-            f"{function.config} {function.marker} {[each.id for each in function.instances]} {function.sends}"
-            f" {function.landed} {function.under_way} {function.dark} {function.rotates}",
+            f"{function.config} {function.marker} {[each.id for each in function.instances]} {function.sends}",
+            f"{function.landed} {function.under_way} {function.dark} {function.rotates}",
             *(self._late_text(path, operations) for path, operations in self.late),
             *(each.metadata.uid for each in self.gone),
         ]
@@ -159,15 +164,7 @@ def canonical(parts: Sequence[str]) -> str:
 
 def text_of(stored: Resource) -> str:
     """What an object says that anybody goes by."""
-    return _text(id(stored), stored) if id(stored) in _texts else _new_text(stored)
-
-
-_texts: dict[int, tuple[Resource, str]] = {}
-
-
-def _text(key: int, stored: Resource) -> str:
-    del stored
-    return _texts[key][1]
+    return _texts[id(stored)][1] if id(stored) in _texts else _new_text(stored)
 
 
 def _new_text(stored: Resource) -> str:
@@ -200,8 +197,8 @@ def incident_text(incident: Incident) -> str:
     decided = [entry.digest for entry in status.trail if entry.kind is EntryKind.DECIDED]
     conditions = [(each.type, each.status, each.reason) for each in status.conditions]
     return (
-        f"{status.phase} {status.reason} {incident.spec.firing} {plan} {[each.uid for each in status.approvals]} {steps}"
-        f" {conditions} {len(status.trail)} {decided}"
+        f"{status.phase} {status.reason} {incident.spec.firing} {plan} {[each.uid for each in status.approvals]}"
+        f" {steps} {conditions} {len(status.trail)} {decided}"
         f" {[each.generation for each in status.guards]}"
     )
 

@@ -111,12 +111,13 @@ class QwenReasoner:
         uid = incident.metadata.uid
         try:
             document = session.tape.document(uid, session.operation, prompts.VERSION)
+            seen = [each.dump() for each in evidence]
             # On a thread: redacting a long run takes seconds, and the loop also serves the dispatch of others.
             run = await asyncio.to_thread(Record.of, uid, RecordKind.MODEL_RUN, document)
-            seen = [Record.of(uid, RecordKind.EVIDENCE, [each.dump() for each in evidence])] if evidence else []
+            observed = await asyncio.to_thread(Record.of, uid, RecordKind.EVIDENCE, seen)
         except ValueError as error:
             raise InvalidAnswer(f"the run cannot be recorded: {error}") from error
-        await self._recorder.put([*seen, run])
+        await self._recorder.put([observed, run] if seen else [run])
         return run.digest
 
     async def _recorded_too(self, session: Session, incident: Incident) -> None:

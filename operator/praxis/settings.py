@@ -141,6 +141,9 @@ class OperatorSettings(BaseSettings):
     workers: Annotated[int, Field(ge=1, le=64, description="Incidents worked on at once.")] = 8
     attempts: Annotated[int, Field(ge=1, le=10, description="Invalid model answers in a phase before Failed.")] = 3
     resync_interval: Annotated[Seconds, Field(description="Everything is looked at again this often.")] = 60
+    watch_deadline: Annotated[
+        Seconds, Field(description="A watch that has not told of a change for so long is begun anew.")
+    ] = 120
     lease_duration: Annotated[int, Field(ge=3, description="Seconds after which another replica may take over.")] = 15
     lease_renew: Annotated[Seconds, Field(description="Seconds between two renewals.")] = 5
     http_host: Annotated[str, Field(description="Address of the probes and metrics.")] = "0.0.0.0"  # noqa: S104  # outside the pod

@@ -18,6 +18,7 @@ from praxis.api.incident import Guard, Incident
 from praxis.api.installation import Names, differences, expected
 from praxis.api.reasons import Reason
 from praxis.api.target import Holder, RemediationTarget
+from praxis.controller.queue import Key
 from praxis.errors import NeedsPerson, Refused, Superseded
 from praxis.kube import Kube, Reply, path_of, resource_path
 from praxis.settings import OperatorSettings
@@ -67,12 +68,12 @@ class KubeCluster:
                 f"the stored incident does not hold its schema: {first['msg']} ({first['loc']})"
             ) from error
 
-    async def names(self) -> list[tuple[str, str]]:
-        """Namespace and name of every Incident in the watched namespaces."""
+    async def versions(self, kind: type[Resource]) -> dict[Key, str]:
+        """The resourceVersion of every object of a kind in the watched namespaces."""
         found: list[dict[str, Any]] = []
         for namespace in self._namespaces:
-            found += await self._kube.metadata(path_of(Incident, namespace))
-        return [(each["namespace"], each["name"]) for each in found]
+            found += await self._kube.metadata(path_of(kind, namespace))
+        return {Key(each["namespace"], each["name"]): each["resourceVersion"] for each in found}
 
     async def approvals(self, incident: Incident) -> tuple[list[IncidentApproval], datetime | None]:
         """Every approval that names this incident's uid, and the API server's own time."""

@@ -17,8 +17,10 @@ import kopf
 from prometheus_client import CollectorRegistry
 
 from praxis.actions.function_compute import FunctionComputeAdapter, read_digest_key
+from praxis.api.incident import Incident
 from praxis.clock import SystemClock
 from praxis.controller import http, watch
+from praxis.controller.canary import Canary, watched
 from praxis.controller.cluster import KubeCluster
 from praxis.controller.events import EventRecorder
 from praxis.controller.functions import FunctionStatus
@@ -85,6 +87,7 @@ async def operator(
     async with AsyncExitStack() as stack:
         kube = await stack.enter_async_context(await Kube.connect(settings.kubeconfig, user_agent="praxis-operator"))
         cluster = KubeCluster(kube=kube, settings=settings)
+        canary = Canary(cluster=cluster, clock=clock, registry=registry, deadline=settings.watch_deadline)
         adapter = FunctionComputeAdapter(settings=settings.actions, clock=clock, key=read_digest_key(settings.actions))
         toolbox = EvidenceToolbox.from_settings(settings, kube=kube, functions=FunctionStatus(settings.actions))
         models = ModelClient(settings=settings.models, clock=clock, registry=registry)
@@ -128,12 +131,14 @@ async def operator(
             port=settings.http_port,
             registry=registry,
             healthy=lambda: None,
-            ready=lambda: state.waiting_for,
+            ready=lambda: state.waiting_for or canary.wrong(),
         )
         stack.push_async_callback(runner.cleanup)
         if port_file is not None:
             write_port(port_file, port)
-        handlers = watch.registry(kube=kube, queue=queue, incidents=incidents, metrics=metrics, clock=clock)
+        handlers = watch.registry(
+            kube=kube, queue=queue, incidents=incidents, metrics=metrics, canary=canary, clock=clock
+        )
         supervised = asyncio.create_task(
             supervise(
                 settings=settings,
@@ -144,6 +149,7 @@ async def operator(
                 tools=tools,
                 incidents=incidents,
                 metrics=metrics,
+                canary=canary,
                 handlers=handlers,
                 state=state,
                 identity=writer,
@@ -171,6 +177,7 @@ async def supervise(
     tools: Tools,
     incidents: Incidents,
     metrics: Metrics,
+    canary: Canary,
     handlers: kopf.OperatorRegistry,
     state: State,
     identity: str,
@@ -179,7 +186,7 @@ async def supervise(
     """Everything that runs side by side; the first that ends unexpectedly ends them all."""
     await bounded(kube, settings, state)
     await installation(cluster, state)
-    watching, quiet = asyncio.Event(), asyncio.Event()
+    watching = asyncio.Event()
     state.waiting_for = "waiting for the first watch"
 
     async def started() -> None:
@@ -196,23 +203,22 @@ async def supervise(
 
     async def watching_until(stop: asyncio.Event) -> None:
         # kopf takes SIGTERM and SIGINT for itself once it runs: that it returns is how we learn of them.
-        await watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet)
+        await watched(
+            canary, lambda quiet: watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet)
+        )
         stop.set()
 
     async def ready() -> None:
         await watching.wait()
         state.waiting_for = None
 
-    try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(watching_until(stop))
-            group.create_task(ready())
-            group.create_task(resync(queue, cluster, incidents, settings.resync_interval))
-            group.create_task(free(queue, tools, settings.resync_interval))
-            group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))
-            group.create_task(work(queue, reconciler, settings.workers))
-    finally:
-        quiet.set()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watching_until(stop))
+        group.create_task(ready())
+        group.create_task(resync(queue, cluster, incidents, settings.resync_interval))
+        group.create_task(free(queue, tools, settings.resync_interval))
+        group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))
+        group.create_task(work(queue, reconciler, settings.workers))
 
 
 async def work(queue: WorkQueue, reconciler: Reconciler, workers: int) -> None:
@@ -269,7 +275,7 @@ async def resync(queue: WorkQueue, cluster: KubeCluster, incidents: Incidents, i
     for number in itertools.count():
         keys = set(incidents.keys())
         try:
-            keys |= {Key(*each) for each in await cluster.names()}
+            keys |= set(await cluster.versions(Incident))
         except PraxisError as error:
             log.warning("incidents not listed", extra={"error": str(error)})
         if number % SETTLED_ROUNDS:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from praxis.api.base import GROUP, VERSION
 from praxis.api.incident import Incident
 from praxis.clock import Clock
+from praxis.controller.canary import Canary
 from praxis.controller.metrics import Incidents, Metrics
 from praxis.controller.queue import Key, WorkQueue
 from praxis.kube import Kube
@@ -47,7 +48,7 @@ class News:
 
 
 def registry(
-    *, kube: Kube, queue: WorkQueue, incidents: Incidents, metrics: Metrics, clock: Clock
+    *, kube: Kube, queue: WorkQueue, incidents: Incidents, metrics: Metrics, canary: Canary, clock: Clock
 ) -> kopf.OperatorRegistry:
     """The handlers: one for each kind, and the login with the operator's own credentials."""
     handlers = kopf.OperatorRegistry()
@@ -55,6 +56,7 @@ def registry(
 
     def delivered(plural: str, event: Any) -> bool:
         metrics.delivered(plural, clock.now().timestamp())
+        canary.told(plural, event)
         return news.told(plural, event)
 
     @kopf.on.login(registry=handlers)
@@ -126,6 +128,9 @@ def kopf_settings(settings: OperatorSettings) -> kopf.OperatorSettings:
     configured.watching.server_timeout = 300
     configured.watching.client_timeout = 360
     configured.watching.connect_timeout = 10
+    # The API server sends a bookmark a minute: a watch on which not even those arrive is reconnected. What this does
+    # not show, the canary does.
+    configured.watching.inactivity_timeout = 70
     configured.networking.request_timeout = 30
     configured.networking.enforce_retry_after = True
     # CRDs may be applied after the operator started; without scanning kopf would never notice them. With a list of

@@ -21,6 +21,9 @@ test: check packages controlplane ## Run everything: lint, types, generated file
 chaos: $(STAMP) controlplane ## Kill, break, cancel and pause the controller wherever it waits in Executing. ARGS="--runs N --seed S".
 	PYTHONPATH=operator:. $(BIN)/python -m tests.chaos $(ARGS)
 
+model: $(STAMP) ## Explore what two operators and all faults can do, in every order. ARGS="--faults 3 --kills 2" goes further.
+	$(BIN)/python -m tests.model $(ARGS)
+
 check: $(STAMP) ## Lint, types, import contracts, generated files.
 	$(BIN)/ruff format --check operator tests hack
 	$(BIN)/ruff check operator tests hack

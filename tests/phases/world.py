@@ -158,9 +158,7 @@ class FunctionAdapter:
             return changed
         self.before_permit()
         refused = permit()
-        if refused is not None:
-            return Dispatch(Sent.NEVER_SENT, Reason.NEVER_SENT, refused)
-        return self.send(target, intent)
+        return self.send(target, intent) if refused is None else self.never_sent(refused)
 
     def changed(self, target: RemediationTarget, baseline: Baseline) -> Dispatch | None:
         """What the re-read says against sending."""
@@ -168,6 +166,11 @@ class FunctionAdapter:
         if function.dark or function.state != baseline.state:
             return Dispatch(Sent.NEVER_SENT, Reason.BASELINE_CHANGED, "the function changed since it was observed")
         return None
+
+    @staticmethod
+    def never_sent(refused: str) -> Dispatch:
+        """What the permit said against sending."""
+        return Dispatch(Sent.NEVER_SENT, Reason.NEVER_SENT, refused)
 
     def send(self, target: RemediationTarget, intent: IntentId) -> Dispatch:
         """The one send."""

@@ -22,7 +22,7 @@ from praxis.api.approval import Decision
 from praxis.api.plan import ActionType
 from praxis.approval import gate as approval_gate
 from praxis.approval import judgement, validity
-from praxis.controller import status
+from praxis.controller import reconciler, status
 from praxis.controller.sightings import Intents
 from praxis.controller.writer import StatusWriter
 from praxis.machine import Phase
@@ -279,9 +279,13 @@ GUARDS = (
     Guard(
         "the gate recomputes the plan's digest",
         2,
-        (Cut(approval_gate.still_valid, "if plan is None or not intact(incident, plan):", "if False:"),),
+        (
+            Cut(approval_gate.still_valid, "if plan is None or not intact(incident, plan):", "if False:"),
+            Cut(reconciler.decide, "integrity.permit(incident, decision)", "pass"),
+        ),
         scenario(ALTERED),
         "the plan is not what was approved",
+        "whatever leads on from a status that is not what its trail records stands still as well",
     ),
     Guard(
         "the gate looks for a no that came since",

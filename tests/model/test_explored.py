@@ -15,7 +15,7 @@ AT_LEAST = {
     PAUSED.name: 8000,
     CHANGED.name: 2500,
     QUORUM.name: 1600,
-    UNKNOWN.name: 500,
+    UNKNOWN.name: 650,
 }
 """States. Fewer would mean that something cannot happen any more, and that nobody has noticed."""
 

@@ -218,6 +218,7 @@ FIRING_RULE = Cut(
 OBJECTION = Cut(approval_gate.still_valid, "if objection is not None:", "if False:")
 HELD = Cut(Send._refusal, "if not held:", "if False:")
 LATE = Cut(Send._refusal, "if late > 0:", "if False:")
+RECORDED = Cut(reconciler.decide, "integrity.permit(incident, decision)", "pass")
 PEOPLE = ("alice", "bob")
 
 GUARDS = (
@@ -272,16 +273,17 @@ GUARDS = (
     Guard(
         "a damaged plan cannot be approved",
         2,
-        (Cut(validity._another_plan, "not intact(incident, plan)", "False"),),
+        (Cut(validity._another_plan, "not intact(incident, plan)", "False"), RECORDED),
         scenario(start=damaged),
         "another plan was approved",
+        "whatever leads on from a status that is not what its trail records stands still as well",
     ),
     Guard(
         "the gate recomputes the plan's digest",
         2,
         (
             Cut(approval_gate.still_valid, "if plan is None or not intact(incident, plan):", "if False:"),
-            Cut(reconciler.decide, "integrity.permit(incident, decision)", "pass"),
+            RECORDED,
         ),
         scenario(ALTERED),
         "the plan is not what was approved",

@@ -233,7 +233,9 @@ def test_a_change_within_the_same_second_stops_it(
     baseline = adapter.observe(target)
     emulator.deploy("checkout", {"MODE": "slower"})
     assert emulator.describe("checkout")["lastModifiedTime"] == baseline.last_modified
-    assert adapter.dispatch(target, INTENT, baseline, allowed).reason is Reason.BASELINE_CHANGED
+    dispatch = adapter.dispatch(target, INTENT, baseline, allowed)
+    assert dispatch.reason is Reason.BASELINE_CHANGED
+    assert dispatch.message.endswith("changed since it was observed: environmentVariables.MODE changed.")
     assert emulator.dispatches() == []
 
 

@@ -23,7 +23,7 @@ def test_the_digest_literally() -> None:
     action = builders.action()
     text = (
         '{"actions":[{"effect":"' + action.effect + '","id":"restart-function","parameters":{},"real":true,"rollback":"'
-        f'{action.rollback}","target":{{"generation":1,"name":"checkout-fn","state":"{action.target.state}",'
+        f'{action.rollback}","target":{{"generation":1,"name":"checkout-fn","parts":[],"state":"{action.target.state}",'
         f'"uid":"{action.target.uid}"}},"tier":"safe","type":"restart_function"}}],'
         f'"evidenceDigest":"{DIGEST}","incidentUid":"uid-1","revision":1}}'
     )
@@ -47,6 +47,7 @@ TARGET = builders.action().target
         {"actions": [builders.action().replace(target=TARGET.replace(name="another"))]},
         {"actions": [builders.action().replace(target=TARGET.replace(generation=2))]},
         {"actions": [builders.action().replace(target=TARGET.replace(state="hmac-sha256:0"))]},
+        {"actions": [builders.action().replace(target=TARGET.replace(parts=["cpu=1"]))]},
         {"actions": [builders.action(), builders.action().replace(id="again")]},
     ],
     ids=str,

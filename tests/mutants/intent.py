@@ -241,7 +241,7 @@ INTENT = (
         "the function as it was observed",
         4,
         "actions/function_compute/adapter.py",
-        "if self._state(target, function) != baseline.state:",
+        "if state != baseline.state:",
         "if False:",
         FUNCTION,
     ),

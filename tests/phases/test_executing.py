@@ -277,6 +277,20 @@ async def test_a_function_that_is_not_what_the_plan_was_drafted_on_is_not_touche
     assert world.function.sends == []
 
 
+async def test_a_function_that_changed_is_told_by_its_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """People are told what differs, by name."""
+    pinned = builders.action().target.replace(parts=["cpu=1", "environmentVariables.MODE=2"])
+    world, incident = executing_world(
+        draft=lambda **life: builders.plan(actions=[builders.action().replace(target=pinned)], **life)
+    )
+    now = Baseline(state="another", parts=["cpu=1", "environmentVariables.MODE=3"])
+    monkeypatch.setattr(world.adapter, "observe", lambda target: now)
+    decision = await decided(world, incident)
+    assert (
+        decision.message == "function checkout changed since the plan was proposed: environmentVariables.MODE changed"
+    )
+
+
 async def test_nothing_running_is_refused_before_an_intent() -> None:
     """A restart of nothing would look like success."""
     world, incident = executing_world()

@@ -166,8 +166,12 @@ FAULTS: list[tuple[Spoil, Reason, str]] = [
     (target_gone, Reason.PLAN_DRIFTED, "target checkout-fn is gone, or was declared anew"),
     (target_declared_anew, Reason.PLAN_DRIFTED, "target checkout-fn is gone, or was declared anew"),
     (target_elsewhere, Reason.PLAN_DRIFTED, "target checkout-fn is gone, or was declared anew"),
-    (target_of_another_generation, Reason.PLAN_DRIFTED, "target checkout-fn changed since the plan was proposed"),
-    (target_being_deleted, Reason.PLAN_DRIFTED, "target checkout-fn changed since the plan was proposed"),
+    (
+        target_of_another_generation,
+        Reason.PLAN_DRIFTED,
+        "target checkout-fn is of generation 2, not 1 as the plan has it",
+    ),
+    (target_being_deleted, Reason.PLAN_DRIFTED, "target checkout-fn is being deleted"),
     (target_not_disposable, Reason.TARGET_NOT_DISPOSABLE, "target checkout-fn is not declared disposable"),
     (function_shared, Reason.TARGET_SHARED, "payments/other names the same function as shop/checkout-fn"),
 ]

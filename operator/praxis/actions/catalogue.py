@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -168,10 +168,11 @@ def pin(
     rollback: str,
     target: RemediationTarget,
     state: str,
+    parts: Sequence[str] = (),
 ) -> Action:
     """Validate a proposed action and bind it to the target as it is now.
 
-    `state` is the digest of the function's own configuration, from `Adapter.observe`.
+    `state` and `parts` are digests of the function's own configuration, from `Adapter.observe`.
 
     Raises:
         InvalidAnswer: the tier is not the catalogue's, the parameters do not hold its schema, a field is out of bounds,
@@ -196,6 +197,7 @@ def pin(
                 uid=target.metadata.uid,
                 generation=target.metadata.generation,
                 state=state,
+                parts=list(parts),
             ),
             parameters=given,
             effect=effect_of(action_type, given, target),

@@ -30,6 +30,8 @@ Username = Annotated[str, Field(min_length=1, max_length=256)]
 PlanDigest = Annotated[str, Field(max_length=71, pattern=r"^sha256:[0-9a-f]{64}$")]
 AnyDigest = Annotated[str, Field(max_length=80)]
 Word = Annotated[str, Field(max_length=64)]
+Part = Annotated[str, Field(max_length=160)]
+"""A part of a configuration and a short keyed digest of it, `environmentVariables.LOG_LEVEL=5f3a…`."""
 Line = Annotated[str, Field(max_length=256)]
 Sentence = Annotated[str, Field(max_length=1024)]
 Text = Annotated[str, Field(max_length=4096)]

@@ -25,6 +25,8 @@ CLAIMS: Final = 8
 CORRECTIONS: Final = 8
 CORRECTIONS_KEPT: Final = PLANS * (CORRECTIONS + 1)
 """With the reason of each decision: whatever people say of all an incident's plans, the next one heeds it."""
+PARTS: Final = 64
+"""Parts of a function's configuration that are told apart, to say which one changed."""
 INSTANCES: Final = 64
 CONDITIONS: Final = 12
 GUARDS: Final = 24

@@ -14,6 +14,7 @@ from praxis.api.base import (
     Line,
     Model,
     Name,
+    Part,
     PlanDigest,
     Resource,
     Sentence,
@@ -169,6 +170,9 @@ class Baseline(Model):
     """The function as it was read before the intent."""
 
     state: Annotated[AnyDigest, Field(description="Digest of its configuration, environment as keyed digests.")]
+    parts: Annotated[
+        list[Part], Field(max_length=bounds.PARTS, description="Keyed digests of its parts, to say which one changed.")
+    ] = []
     last_modified: Annotated[Line, Field(description="Its lastModifiedTime.")] = ""
     instances: Annotated[list[Instance], Field(max_length=bounds.INSTANCES, description="Its active instances.")] = []
 

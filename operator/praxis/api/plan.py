@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from praxis.api import bounds
-from praxis.api.base import AnyDigest, Line, Model, Name, PlanDigest, Sentence, Text, Timestamp, Uid, Word
+from praxis.api.base import AnyDigest, Line, Model, Name, Part, PlanDigest, Sentence, Text, Timestamp, Uid, Word
 from praxis.digest import Digest, digest
 
 
@@ -48,6 +48,9 @@ class ActionTarget(Model):
     state: Annotated[
         AnyDigest, Field(description="Digest of the function's own configuration when the plan was drafted.")
     ] = ""
+    parts: Annotated[
+        list[Part], Field(max_length=bounds.PARTS, description="Keyed digests of its parts, to say which one changed.")
+    ] = []
 
 
 class Action(Model):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 
+from praxis.actions.drift import drift
 from praxis.api.base import IntentId
 from praxis.api.incident import EntryKind, Incident, Intent, Outcome, Result, Step
 from praxis.api.plan import Action
@@ -136,7 +137,9 @@ async def intend(incident: Incident, action: Action, tools: Tools, *, looked: fl
     except DefinitelyNotApplied as error:
         return drifted(str(error), Reason(error.reason))
     if not same(baseline.state, action.target.state):
-        return drifted(f"function {claimed.spec.function_compute.function} changed since the plan was proposed")
+        function = claimed.spec.function_compute.function
+        what = drift(action.target.parts, baseline.parts)
+        return drifted(f"function {function} changed since the plan was proposed{what}")
     # The window opens before the intent's write is sent: however long that write takes counts against it.
     window_opened = tools.clock.boottime()
     if window_opened - looked > tools.settings.actions.dispatch_window:

@@ -101,7 +101,9 @@ def target_differs(incident: Incident, action: Action, everywhere: list[Remediat
     if target is None or target.metadata.namespace != incident.metadata.namespace:
         return Fault(Reason.PLAN_DRIFTED, f"target {action.target.name} is gone, or was declared anew")
     if target.metadata.generation != action.target.generation or target.metadata.deletion_timestamp is not None:
-        return Fault(Reason.PLAN_DRIFTED, f"target {action.target.name} changed since the plan was proposed")
+        was, now = action.target.generation, target.metadata.generation
+        how = "is being deleted" if was == now else f"is of generation {now}, not {was} as the plan has it"
+        return Fault(Reason.PLAN_DRIFTED, f"target {action.target.name} {how}")
     if not action.real:
         return None
     if not target.spec.disposable:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from praxis.actions.catalogue import pin
 from praxis.api import bounds
-from praxis.api.incident import Incident
+from praxis.api.incident import Baseline, Incident
 from praxis.api.plan import REAL, Action, Plan, highest_tier, plan_digest
 from praxis.api.reasons import Reason
 from praxis.api.target import RemediationTarget
@@ -79,7 +79,7 @@ def pinned(
     model: str,
     run: str | None,
     targets: list[RemediationTarget],
-    states: Mapping[str, str | DefinitelyNotApplied],
+    states: Mapping[str, Baseline | DefinitelyNotApplied],
     tools: Tools,
 ) -> Plan:
     """The proposed plan, bound to the targets by uid and generation, and to the state of their functions.
@@ -99,7 +99,7 @@ def pinned(
         if isinstance(state, DefinitelyNotApplied):
             if each.type in REAL:
                 raise InvalidAnswer(f"{each.type} cannot be carried out on {each.target}: {state}")
-            state = ""
+            state = Baseline(state="")
         actions.append(
             pin(
                 action_id=each.id,
@@ -108,7 +108,8 @@ def pinned(
                 parameters=each.parameters,
                 rollback=each.rollback,
                 target=target,
-                state=state,
+                state=state.state,
+                parts=state.parts,
             )
         )
     digest = plan_digest(
@@ -135,15 +136,15 @@ def pinned(
         raise InvalidAnswer(f"the plan does not hold: {error.errors()[0]['msg']}") from error
 
 
-async def observed(targets: list[RemediationTarget], tools: Tools) -> dict[str, str | DefinitelyNotApplied]:
-    """The digest of each function's configuration now, or why it cannot be acted on.
+async def observed(targets: list[RemediationTarget], tools: Tools) -> dict[str, Baseline | DefinitelyNotApplied]:
+    """Each function as it is now, or why it cannot be acted on.
 
     Read before the model is asked: a service that cannot be reached then costs no tokens.
     """
-    states: dict[str, str | DefinitelyNotApplied] = {}
+    states: dict[str, Baseline | DefinitelyNotApplied] = {}
     for target in targets:
         try:
-            states[target.metadata.name] = (await asyncio.to_thread(tools.adapter.observe, target)).state
+            states[target.metadata.name] = await asyncio.to_thread(tools.adapter.observe, target)
         except DefinitelyNotApplied as error:
             states[target.metadata.name] = error
     return states

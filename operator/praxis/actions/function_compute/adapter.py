@@ -12,10 +12,11 @@ from contextlib import contextmanager
 
 from praxis.actions.catalogue import MARKER
 from praxis.actions.contract import Dispatch, Sent, Verdict
+from praxis.actions.drift import drift
 from praxis.actions.function_compute.credentials import digest_key, read_credentials
 from praxis.actions.function_compute.faults import Fate, Fault
 from praxis.actions.function_compute.service import IN_PROGRESS, SUCCESSFUL, FunctionState, Listing, Service
-from praxis.actions.function_compute.state import configuration_digest
+from praxis.actions.function_compute.state import configuration_digest, configuration_parts
 from praxis.actions.function_compute.verification import Question, Verification
 from praxis.api import bounds
 from praxis.api.base import IntentId
@@ -54,8 +55,8 @@ class FunctionComputeAdapter:
             if function.last_update_status == IN_PROGRESS:
                 raise RetryLater("an update of the function is in progress; it can be restarted when that has ended")
             instances = _restartable(function, service.list_instances())
-            state = self._state(target, function)
-        return Baseline(state=state, last_modified=function.last_modified, instances=list(instances))
+            state, parts = self._state(target, function)
+        return Baseline(state=state, parts=parts, last_modified=function.last_modified, instances=list(instances))
 
     def dispatch(
         self, target: RemediationTarget, intent: IntentId, baseline: Baseline, permit: Callable[[], str | None]
@@ -111,16 +112,17 @@ class FunctionComputeAdapter:
         ) as service:
             yield service
 
-    def _state(self, target: RemediationTarget, function: FunctionState) -> str:
+    def _state(self, target: RemediationTarget, function: FunctionState) -> tuple[str, list[str]]:
         key = digest_key(self._key, read_credentials(self._settings, target), target)
         try:
-            return configuration_digest(key, function.document)
+            return configuration_digest(key, function.document), configuration_parts(key, function.document)
         except ValueError as error:
             raise NeedsPerson(f"the function's configuration has no canonical form: {error}") from error
 
     def _difference(self, target: RemediationTarget, baseline: Baseline, function: FunctionState) -> str | None:
-        if self._state(target, function) != baseline.state:
-            return "the function's configuration has changed since it was observed"
+        state, parts = self._state(target, function)
+        if state != baseline.state:
+            return f"the function's configuration has changed since it was observed{drift(baseline.parts, parts)}"
         if function.last_modified != baseline.last_modified:
             return f"the function was modified at {function.last_modified}, after it was observed"
         return None

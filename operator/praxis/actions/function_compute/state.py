@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from praxis.api import bounds
 from praxis.digest import canonical, keyed_digest
 
 VOLATILE: Final = frozenset(
@@ -22,6 +23,9 @@ VOLATILE: Final = frozenset(
 """Fields of GetFunction that change without anybody changing the configuration. All others count, known to us or not:
 a field that a newer service adds may void a plan, never slip past one."""
 ENVIRONMENT: Final = "environmentVariables"
+PART_NAME: Final = 120
+PART_DIGITS: Final = 16
+"""Hex digits of a part's digest: enough to see that it changed; whether anything did is the whole digest's to say."""
 
 
 def environment_digests(key: bytes, environment: Mapping[str, str]) -> dict[str, str]:
@@ -40,6 +44,23 @@ def configuration_digest(key: bytes, function: Mapping[str, Any]) -> str:
     Raises:
         ValueError: the answer has no canonical form.
     """
+    return keyed_digest(key, canonical(_configuration(key, function)).decode())
+
+
+def configuration_parts(key: bytes, function: Mapping[str, Any]) -> list[str]:
+    """`NAME=DIGITS` for each field of the configuration and each variable of its environment, sorted and bounded.
+
+    Raises:
+        ValueError: as `configuration_digest`.
+    """
+    configuration = _configuration(key, function)
+    environment = configuration.pop(ENVIRONMENT)
+    parts = {**configuration, **{f"{ENVIRONMENT}.{name}": value for name, value in environment.items()}}
+    digits = {name: keyed_digest(key, canonical(value).decode()).partition(":")[2] for name, value in parts.items()}
+    return [f"{name[:PART_NAME]}={digits[name][:PART_DIGITS]}" for name in sorted(parts)][: bounds.PARTS]
+
+
+def _configuration(key: bytes, function: Mapping[str, Any]) -> dict[str, Any]:
     document = {name: value for name, value in function.items() if name not in VOLATILE}
     document[ENVIRONMENT] = environment_digests(key, function.get(ENVIRONMENT) or {})
-    return keyed_digest(key, canonical(document).decode())
+    return document

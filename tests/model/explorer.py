@@ -16,8 +16,8 @@ The bounds, and why they are enough to find what is wrong:
 - a process is stopped before each read on which it decides, claim, status write, send and proof. In between, it reads
   what nothing that can happen changes together with what it read before: policies, targets, the function. Re-read,
   permit and send are one step: between the last look at the clock and the send, no program could do better
-- time passes in jumps past the dispatch window, the wait before settling, the end of approvals; the rest takes none
 - time passes in jumps past the dispatch window, the wait before settling, the end of approvals; all else is instant
+- clocks agree, and the API server's own rules are not asked but for two on alerts: `test_machine_model` sets clocks off,
   tests/api ask the rules
 """
 

@@ -17,7 +17,7 @@ The bounds, and why they are enough to find what is wrong:
   what nothing that can happen changes together with what it read before: policies, targets, the function. Re-read,
   permit and send are one step: between the last look at the clock and the send, no program could do better
 - time passes in jumps past the dispatch window, the wait before settling, the end of approvals; all else is instant
-- clocks agree, and the API server's own rules are not asked but for two on alerts: `test_machine_model` sets clocks off,
+- clocks agree, and the API server's own rules are not asked but for two on alerts: `test_machine_model` has them off,
   tests/api ask the rules
 """
 

@@ -23,8 +23,8 @@ BEFORE = ["cpu=1", "environmentVariables.A=2", "memorySize=3"]
         ),
         ([], ""),
         (
-            [f"f{number}=1" for number in range(4)],
-            ": cpu was removed, environmentVariables.A was removed, f0 was added, f1 was added, f2 was added and 2 more",
+            ["cpu=1", *(f"f{number}=1" for number in range(4))],
+            ": environmentVariables.A was removed, f0 was added, f1 was added, f2 was added, f3 was added and 1 more",
         ),
     ],
 )

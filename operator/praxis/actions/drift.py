@@ -1,4 +1,4 @@
-"""Which parts of a configuration differ, in words. Whether anything differs is for the digests to say, not for these."""
+"""Which parts of a configuration differ, in words. Whether anything differs is what the digests say."""
 
 from __future__ import annotations
 

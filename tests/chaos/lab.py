@@ -25,9 +25,9 @@ from praxis.controlplane.errors import RequestRefused
 from praxis.demo.function_compute import Admin
 from praxis.kube import Kube, path_of, resource_path
 from praxis.settings import ActionSettings, OperatorSettings
-from tests.chaos import staging, witness
+from tests.chaos import gateway, staging, witness
 from tests.chaos.api import Api
-from tests.chaos.matrix import Behaviour, Case
+from tests.chaos.matrix import Behaviour, Case, Part
 from tests.chaos.properties import Facts, violations
 from tests.chaos.replica import Setting
 from tests.chaos.run import Conductor, Ended
@@ -109,7 +109,7 @@ class Lab:
             board=self._board,
             key=Key(self._namespace, name),
         )
-        ended = Conductor(setting, case.script).run()
+        ended = self._conduct(case, setting)
         admin.light()
         for each in armed:
             admin.disarm(each)
@@ -131,6 +131,14 @@ class Lab:
             places=last["places"] if last else [],
             chains=last["chains"] if last else {},
         )
+
+    def _conduct(self, case: Case, setting: Setting) -> Ended:
+        conductor = Conductor(setting, case.script)
+        if case.part not in {Part.LOST_INTENT, Part.LOST_OUTCOME}:
+            return conductor.run()
+        intent = case.part is Part.LOST_INTENT
+        with gateway.losing(setting.kubeconfig, self._directory, setting.key.name, intent=intent) as through:
+            return conductor.run(through=through)
 
     def _target(self, name: str) -> RemediationTarget:
         listed = self._api.get(path_of(RemediationTarget, self._namespace))

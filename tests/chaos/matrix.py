@@ -50,6 +50,10 @@ class Part(StrEnum):
 
     WRITER = "writer"
     HEIR = "heir"
+    LOST_INTENT = "lost-intent"
+    """Of the process that decides to act, when no answer to its intent's write comes: nothing may be sent."""
+    LOST_OUTCOME = "lost-outcome"
+    """Of the process that has acted, when no answer to its outcome's write comes, and the next one is refused."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,12 @@ def recorded(runs: Iterable[Undisturbed]) -> Recorded:
 
 def recordings() -> list[Case]:
     """The undisturbed runs, from which the places come."""
-    return [Case(behaviour, part, 1) for behaviour, part in product(Behaviour, Part)]
+    # Without a dispatch the service's behaviour makes no difference.
+    return [
+        Case(behaviour, part, 1)
+        for behaviour, part in product(Behaviour, Part)
+        if part is not Part.LOST_INTENT or behaviour is Behaviour.APPLIES
+    ]
 
 
 def size(recorded: Recorded) -> int:

@@ -47,6 +47,7 @@ from praxis.recorder.contract import Recorder
 from praxis.recorder.stores import open_recorder
 from praxis.settings import OperatorSettings, RecorderSettings
 from tests.builders import OPERATOR
+from tests.chaos import forking
 from tests.chaos.timing import Board, SharedClock
 from tests.chaos.tracing import Fault, Injection, Tracer
 
@@ -72,10 +73,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Role:
-    """What one replica is to go through: a fault, or to die as soon as its dispatch has come back."""
+    """What one replica is to go through: a fault, or to die as soon as its dispatch has come back.
+
+    `through` is the kubeconfig of an API server that loses answers.
+    """
 
     injection: Injection | None = None
     dies_after_dispatch: bool = False
+    through: Path | None = None
 
 
 class Line:
@@ -153,7 +158,7 @@ class Absent:
 def fork(setting: Setting, slot: int, role: Role) -> tuple[int, socket.socket]:
     """Start a replica; its process id and the conductor's end of the line. Fork before any thread or loop exists."""
     ours, theirs = socket.socketpair()
-    pid = os.fork()
+    pid = forking.fork()
     if not pid:
         ours.close()
         live(setting, slot, role, Line(theirs))
@@ -182,7 +187,8 @@ async def work(setting: Setting, slot: int, role: Role, line: Line) -> None:
     # What was waited for and is not any more, as its waiter was struck, may still fail: that is nobody's news.
     loop.set_exception_handler(lambda loop, context: None)
     async with AsyncExitStack() as stack:
-        kube = await stack.enter_async_context(await Kube.connect(setting.kubeconfig, user_agent="praxis-operator"))
+        kubeconfig = role.through or setting.kubeconfig
+        kube = await stack.enter_async_context(await Kube.connect(kubeconfig, user_agent="praxis-operator"))
         # As with pods that keep their volume: the file was there before, maybe left by one that was killed.
         recorder = open_recorder(RecorderSettings(path=setting.directory / f"recorder-{slot}.db"), clock)
         stack.push_async_callback(recorder.close)
@@ -255,17 +261,21 @@ class Worker:
         await self.queue.add(self.key)
         stalled = 0
         for _ in range(PATIENCE_LOOKS):
-            incident = await self.tools.cluster.incident(*self.key)
-            if incident is None or incident.status.phase is not Phase.EXECUTING:
-                # As the operator does from time to time.
-                with suppress(PraxisError):
-                    await holding.release_void(self.tools)
-                return "ended"
-            stalled = stalled + 1 if is_stalled(incident) else 0
-            if stalled >= STALLED_LOOKS:
-                return "stalled"
+            with suppress(RetryLater):
+                incident = await self.tools.cluster.incident(*self.key)
+                if incident is None or incident.status.phase is not Phase.EXECUTING:
+                    await self._free()
+                    return "ended"
+                stalled = stalled + 1 if is_stalled(incident) else 0
+                if stalled >= STALLED_LOOKS:
+                    return "stalled"
             await self._look()
         return "restless"
+
+    async def _free(self) -> None:
+        """As the operator does from time to time."""
+        with suppress(PraxisError):
+            await holding.release_void(self.tools)
 
     async def _look(self) -> None:
         while (found := self.queue._next())[0] is None:

@@ -9,12 +9,15 @@ import signal
 import socket
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.chaos.replica import Role, Setting, fork
 from tests.chaos.tracing import Fault, Injection
 
 PAUSE_SECONDS = 60.0
+ENDLESS_SECONDS = 4 * 3600.0
+"""Seconds of the shared time: the longest honest run takes minutes."""
 STUCK_SECONDS = 120.0
 """Real seconds without a word from anybody: no honest run is silent for more than one."""
 
@@ -73,15 +76,20 @@ class Conductor:
         self._ended = Ended()
         self._resume_at: float | None = None
 
-    def run(self) -> Ended:
-        """Until all have ended."""
+    def run(self, *, through: Path | None = None) -> Ended:
+        """Until all have ended. `through`: as in `Role`, for the first replica."""
         self._board.begin(time.time())
         began = self._board.now
-        self._start(Role(dies_after_dispatch=True) if self._script.heir else Role(self._script.injection))
+        self._start(
+            Role(dies_after_dispatch=True) if self._script.heir else Role(self._script.injection, through=through)
+        )
         try:
             while any(each.ended is None for each in self._all):
                 if not self._listen():
                     self._ended.faults.append("stuck: nobody said a word")
+                    break
+                if self._board.now - began > ENDLESS_SECONDS:
+                    self._ended.faults.append(f"no end after {ENDLESS_SECONDS / 3600:g} hours")
                     break
                 self._conduct()
         finally:

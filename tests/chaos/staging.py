@@ -31,6 +31,7 @@ from praxis.phases import awaiting_approval
 from praxis.phases.contract import Tools, Transition
 from praxis.settings import OperatorSettings
 from tests import builders
+from tests.chaos import forking
 from tests.chaos.replica import Absent
 from tests.records import journal
 
@@ -58,7 +59,7 @@ class Scene:
 
 def stage(names: Sequence[str], scene: Scene) -> None:
     """Stage so many incidents in a process of its own. Raises AssertionError when that failed."""
-    pid = os.fork()
+    pid = forking.fork()
     if not pid:
         try:
             asyncio.run(_stage(names, scene))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from tests.chaos.lab import Result
-from tests.chaos.matrix import Behaviour
+from tests.chaos.matrix import Behaviour, Part
 from tests.chaos.tracing import ROOT, Fault
 
 COLUMNS = ("Observing", "Investigated", "ReconciliationRequired", "Stalled")
@@ -26,6 +26,10 @@ def outcomes(results: Sequence[Result]) -> str:
         if of:
             lines.append(f"{fault:<10} {behaviour:<19} {_counts(of)}")
     lines.append(f"{'all':<10} {'':<19} {_counts(results)}")
+    for part in Part:
+        of = [each for each in results if each.case.part is part]
+        if of:
+            lines.append(f"{'part':<10} {part:<19} {_counts(of)}")
     for replicas in sorted({each.case.replicas for each in results}):
         of = [each for each in results if each.case.replicas == replicas]
         lines.append(f"{f'{replicas} replica' + 's' * (replicas > 1):<30} {_counts(of)}")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-RUNS = 48
+RUNS = 40
 SEED = 20260131
 
 

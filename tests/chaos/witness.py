@@ -19,6 +19,7 @@ from praxis.demo.function_compute.functions import CredentialSeed, Seed
 from praxis.demo.function_compute.server import EmulatorServer
 from praxis.demo.function_compute.signature import Request
 from praxis.kube import path_of
+from tests.chaos import forking
 from tests.chaos.api import Api
 from tests.chaos.timing import Board
 
@@ -66,7 +67,7 @@ class Witness(Emulator):
 def witness(connect: Callable[[], Api], namespace: str, board: Board) -> Iterator[str]:
     """Run one in a process of its own; its URL. It ends with this context, or with this process."""
     ours, theirs = socket.socketpair()
-    pid = os.fork()
+    pid = forking.fork()
     if not pid:
         ours.close()
         serve(theirs, Witness(api=connect(), namespace=namespace, board=board))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from praxis.controlplane import ControlPlane
+from tests.chaos import forking
 from tests.chaos.lab import Lab, Result
 from tests.chaos.matrix import Case
 
@@ -58,7 +59,7 @@ def results(plane: ControlPlane, cases: Sequence[Case], workers: int) -> Iterato
 
 def _start(plane: ControlPlane, cases: Sequence[Case]) -> tuple[int, socket.socket]:
     ours, theirs = socket.socketpair()
-    pid = os.fork()
+    pid = forking.fork()
     if not pid:
         ours.close()
         _work(plane, cases, theirs)

@@ -119,14 +119,17 @@ class Lab:
             function=admin.function(name),
             ended=ended,
         )
+        wrong = violations(facts)
+        if case.leads_to not in {None, facts.incident.status.phase}:
+            wrong.append(f"undisturbed, it ended in {facts.place}, not in {case.leads_to}")
         last = ended.replicas[-1].rest if case.fault is None else None
         return Result(
             case=case,
             place=facts.place,
             dispatches=len(facts.dispatches),
             struck=ended.struck,
-            violations=violations(facts),
-            story=[] if not violations(facts) else story(ended),
+            violations=wrong,
+            story=story(ended) if wrong else [],
             foreign_claim=facts.foreign_claim,
             places=last["places"] if last else [],
             chains=last["chains"] if last else {},

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from praxis.demo.function_compute.faults import Fault as ServiceFault
 from praxis.demo.function_compute.faults import Kind
+from praxis.machine import Phase
 from tests.chaos.run import Script
 from tests.chaos.tracing import Fault, Injection, Place, Side
 
@@ -86,6 +87,19 @@ class Case:
         point, _, occurrence = where.partition(".")
         place = Place(point, int(occurrence))
         return cls(base.behaviour, base.part, base.replicas, Fault(fault), place, Side(rest[0]), late)
+
+    @property
+    def leads_to(self) -> Phase | None:
+        """Where it must end when nothing strikes: admitting ignorance is safe, but not where there is proof."""
+        if self.fault is not None:
+            return None
+        if self.part is Part.LOST_INTENT:
+            return Phase.INVESTIGATED
+        if self.behaviour in {Behaviour.APPLIES, Behaviour.APPLIES_THEN_DROPS}:
+            return Phase.OBSERVING
+        if self.behaviour is Behaviour.REJECTS and self.part is not Part.HEIR:
+            return Phase.INVESTIGATED
+        return Phase.RECONCILIATION_REQUIRED
 
     @property
     def script(self) -> Script:

@@ -70,13 +70,14 @@ def test_nothing_is_in_etcd(house: House, capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_nothing_is_in_logs_metrics_or_files(house: House) -> None:
-    """Of operator and gateway; and not in the memory, nor in its write-ahead log."""
-    memory = house.stack.directory / "memory.db"
-    files = [house.operator.log, house.gateway.log, memory, Path(f"{memory}-wal")]
+    """Of operator and gateway; and neither in the memory nor in the flight recorder, nor in their write-ahead logs."""
+    stores = [house.stack.directory / name for name in ("memory.db", "recorder.db")]
+    files = [house.operator.log, house.gateway.log, *stores, *(Path(f"{store}-wal") for store in stores)]
     places = {path.name: path.read_bytes() for path in files if path.exists()} | {
         f"metrics of {name}": text for name, text in house.metrics.items()
     }
-    assert {"operator.log", "gateway.log", "memory.db", "metrics of operator", "metrics of gateway"} <= places.keys()
+    assert {"operator.log", "gateway.log", "memory.db", "recorder.db"} <= places.keys()
+    assert {"metrics of operator", "metrics of gateway"} <= places.keys()
     assert all(places.values())
     assert [line for name, content in places.items() for line in leaks(house.planted, name, content)] == []
 

@@ -24,6 +24,9 @@ chaos: $(STAMP) controlplane ## Kill, break, cancel and pause the controller whe
 model: $(STAMP) ## Explore what two operators and all faults can do, in every order. ARGS="--faults 3 --kills 2" goes further.
 	$(BIN)/python -m tests.model $(ARGS)
 
+faults: $(STAMP) controlplane ## Spoil what passes between operators and the API server. ARGS="--runs N --seed S".
+	PYTHONPATH=operator:. $(BIN)/python -m tests.faults $(ARGS)
+
 check: $(STAMP) ## Lint, types, import contracts, generated files.
 	$(BIN)/ruff format --check operator tests hack
 	$(BIN)/ruff check operator tests hack
@@ -64,4 +67,4 @@ $(STAMP): requirements/dev.txt pyproject.toml
 clean: ## Remove the environment and what tools left in the tree; the cache of binaries stays.
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 
-.PHONY: help demo mutants test check crds format controlplane packages lock install clean
+.PHONY: help demo mutants test faults check crds format controlplane packages lock install clean

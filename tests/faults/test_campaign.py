@@ -1,4 +1,4 @@
-"""A short campaign, as `make faults` runs it; in a process of its own, as kopf takes signals and sessions for itself."""
+"""A short campaign, as `make faults` runs it; in a process of its own, as kopf takes the signals for itself."""
 
 from __future__ import annotations
 

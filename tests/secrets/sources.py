@@ -35,10 +35,21 @@ class Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     def close(self) -> None:
-        """End the thread."""
+        """End what still runs there, let its connections close, and end the thread."""
+        self.run(_ended())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _ended() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    # A transport that was closed or aborted says so to its protocol in the loop's next round.
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
 
 
 class Prometheus:

@@ -252,6 +252,26 @@ async def test_each_send_has_a_thread_of_its_own() -> None:
     assert names == ["praxis-send"] * 3
 
 
+async def test_an_error_from_outside_is_not_handed_on_while_the_thread_may_still_send() -> None:
+    """Found by `make chaos`: Unknown was stored, and then the request arrived."""
+    go_on, ended = threading.Event(), threading.Event()
+
+    def send() -> None:
+        go_on.wait(20)
+        ended.set()
+
+    waiting = on_own_thread(send)
+    waiting.send(None)
+    still = waiting.throw(RuntimeError("nobody expects this"))  # it does not come out yet
+    assert not ended.is_set()
+    go_on.set()
+    still._asyncio_future_blocking = False
+    await still
+    assert ended.is_set()
+    with pytest.raises(RuntimeError, match="nobody expects this"):
+        waiting.send(None)
+
+
 def test_a_thread_that_outlives_its_loop_ends_in_silence() -> None:
     """At the end of the process the answer has nobody left to go to."""
     entered, go_on, thread = threading.Event(), threading.Event(), []

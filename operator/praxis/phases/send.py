@@ -125,4 +125,9 @@ async def on_own_thread(function: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(settle, result, failure)
 
     threading.Thread(target=body, name="praxis-send", daemon=True).start()
-    return await asyncio.shield(future)
+    try:
+        return await asyncio.shield(future)
+    except Exception:
+        # Not the function's own error, if it runs on: what it sends must not follow an outcome that says it is over.
+        await asyncio.wait([future])
+        raise

@@ -113,11 +113,10 @@ SUBJECTS: dict[str, tuple[str, list[str], set[str]]] = {
             "list statefulsets.apps",
             "list replicasets.apps",
             "list daemonsets.apps",
-            "get customresourcedefinitions.apiextensions.k8s.io",
             "list customresourcedefinitions.apiextensions.k8s.io",
             "watch customresourcedefinitions.apiextensions.k8s.io",
-            "get validatingadmissionpolicies.admissionregistration.k8s.io",
-            "get validatingadmissionpolicybindings.admissionregistration.k8s.io",
+            "list validatingadmissionpolicies.admissionregistration.k8s.io",
+            "list validatingadmissionpolicybindings.admissionregistration.k8s.io",
         },
     ),
     "gateway": (

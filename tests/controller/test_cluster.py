@@ -14,23 +14,27 @@ from praxis.errors import NeedsPerson, Superseded
 from praxis.kube import resource_path
 from praxis.signing.signers import AllowedSigners
 from tests.controller.conftest import NAMES, Stage
-from tests.proxy import Exchange, Fault, answer
+from tests.proxy import Exchange, Fault
 
 pytestmark = pytest.mark.controlplane
 
-POLICY = "/validatingadmissionpolicies/praxis-open-intents-stay"
-BINDING = "/validatingadmissionpolicybindings/praxis-open-intents-stay"
-CRD = "/customresourcedefinitions/incidents.praxis.kopachelli.dev"
+POLICY = "validatingadmissionpolicies", "praxis-open-intents-stay"
+BINDING = "validatingadmissionpolicybindings", "praxis-open-intents-stay"
+CRD = "customresourcedefinitions", "incidents.praxis.kopachelli.dev"
 
 
-def altered(change: Callable[[dict[str, Any]], object]) -> Fault:
-    """The object is there, and something about it is otherwise."""
+def altered(name: str, change: Callable[[dict[str, Any]], object] | None) -> Fault:
+    """The object is in the list, and something about it is otherwise; or it is not in the list."""
 
     async def fault(exchange: Exchange) -> web.Response:
         status, body = await exchange.forward()
-        document = json.loads(body)
-        change(document)
-        return web.json_response(document, status=status)
+        listed = json.loads(body)
+        [item] = [each for each in listed["items"] if each["metadata"]["name"] == name]
+        if change is None:
+            listed["items"].remove(item)
+        else:
+            change(item)
+        return web.json_response(listed, status=status)
 
     return fault
 
@@ -38,31 +42,35 @@ def altered(change: Callable[[dict[str, Any]], object]) -> Fault:
 async def test_guards(stage: Stage) -> None:
     """Four CRDs, nine policies and nine bindings, each by uid and generation."""
     guards = await stage.cluster.guards()
+    assert stage.proxy.count("GET", "labelSelector=app.kubernetes.io") == 3
     kinds = [each.kind for each in guards]
     assert [kinds.count(kind) for kind in sorted(set(kinds))] == [4, 9, 9]
     assert all(each.uid and each.generation >= 1 for each in guards)
 
 
-@pytest.mark.parametrize("path", [POLICY, BINDING, CRD])
-async def test_an_absent_guard(stage: Stage, path: str) -> None:
+@pytest.mark.parametrize(("plural", "name"), [POLICY, BINDING, CRD])
+async def test_an_absent_guard(stage: Stage, plural: str, name: str) -> None:
     """What is not installed guards nothing, and says so by name."""
-    stage.proxy.spoil(answer(404), method="GET", path=path)
-    with pytest.raises(NeedsPerson, match=f"{path.rsplit('/', 1)[1]} is not installed") as error:
+    stage.proxy.spoil(altered(name, None), method="GET", path=f"/{plural}")
+    with pytest.raises(NeedsPerson, match=f"{name} is not installed, or has lost its label app.kubernetes.io") as error:
         await stage.cluster.guards()
     assert error.value.reason == "InstallationDiffers"
 
 
 @pytest.mark.parametrize(
-    ("path", "change", "says"),
+    ("guard", "change", "says"),
     [
         (POLICY, lambda it: it["spec"].update(failurePolicy="Ignore"), "spec.failurePolicy is 'Ignore', not 'Fail'"),
         (BINDING, lambda it: it["spec"].update(validationActions=["Audit"]), "'Audit', not 'Deny'"),
         (CRD, lambda it: it["metadata"].update(deletionTimestamp="2026-12-01T00:00:00Z"), "is being deleted"),
     ],
 )
-async def test_a_changed_guard(stage: Stage, path: str, change: Callable[[dict[str, Any]], object], says: str) -> None:
+async def test_a_changed_guard(
+    stage: Stage, guard: tuple[str, str], change: Callable[[dict[str, Any]], object], says: str
+) -> None:
     """One that says anything else than the operator was built with is named, with the difference."""
-    stage.proxy.spoil(altered(change), method="GET", path=path)
+    plural, name = guard
+    stage.proxy.spoil(altered(name, change), method="GET", path=f"/{plural}")
     with pytest.raises(NeedsPerson, match="the installation is not what this operator was built with") as error:
         await stage.cluster.guards()
     assert says in str(error.value)

@@ -60,11 +60,11 @@ def documents(names: Names) -> list[Document]:
                 # At start it asks in each namespace what it may do; rules are listed by namespace only.
                 _rule([""], ["namespaces"], ["list"]),
                 # Compared with what this operator was built with; kopf watches CRDs to see ours come and go.
-                _rule(["apiextensions.k8s.io"], ["customresourcedefinitions"], READ),
+                _rule(["apiextensions.k8s.io"], ["customresourcedefinitions"], ["list", "watch"]),
                 _rule(
                     ["admissionregistration.k8s.io"],
                     ["validatingadmissionpolicies", "validatingadmissionpolicybindings"],
-                    ["get"],
+                    ["list"],
                 ),
             ],
             operator,

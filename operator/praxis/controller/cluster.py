@@ -26,6 +26,9 @@ from praxis.signing.signers import AllowedSigners
 
 R = TypeVar("R", bound=Resource)
 
+LABEL = "app.kubernetes.io/part-of=praxis"
+"""Everything that PRAXIS installs carries it."""
+
 PLURALS = {
     "CustomResourceDefinition": ("/apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
     "ValidatingAdmissionPolicy": ("/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
@@ -120,19 +123,22 @@ class KubeCluster:
         """The installed CRDs, policies and bindings; raises NeedsPerson when one is missing or differs."""
         guards: list[Guard] = []
         wrong: list[str] = []
+        installed = await self._installed()
         for wanted in self._expected:
             kind, name = wanted["kind"], wanted["metadata"]["name"]
-            installed = await self._installed(kind, name)
-            if installed is None:
-                wrong.append(f"{kind} {name} is not installed")
+            found = installed.get((kind, name))
+            if found is None:
+                wrong.append(f"{kind} {name} is not installed, or has lost its label {LABEL}")
                 continue
-            wrong += [f"{kind} {name}: {each}" for each in differences(wanted, installed)]
-            metadata = installed["metadata"]
+            # The items of a list do not repeat what the list says of them all.
+            whole = {"apiVersion": wanted["apiVersion"], "kind": kind, **found}
+            wrong += [f"{kind} {name}: {each}" for each in differences(wanted, whole)]
+            metadata = found["metadata"]
             guards.append(Guard(kind=kind, name=name, uid=metadata["uid"], generation=metadata.get("generation", 1)))
         if wrong:
             raise NeedsPerson(
-                "the installation is not what this operator was built with; apply its crds/ and manifests/: "
-                + "; ".join(wrong),
+                "the installation is not what this operator was built with; apply its crds/ and manifests/, or the "
+                "overlay with the service accounts of PRAXIS_SIGNING_ACCOUNTS: " + "; ".join(wrong),
                 reason=Reason.INSTALLATION_DIFFERS,
             )
         return guards
@@ -159,14 +165,13 @@ class KubeCluster:
             raise
         return RemediationTarget.model_validate(reply.document)
 
-    async def _installed(self, kind: str, name: str) -> dict[str, Any] | None:
-        api, plural = PLURALS[kind]
-        try:
-            return (await self._kube.get(resource_path(api, plural, None, name))).document
-        except Refused as error:
-            if error.not_found:
-                return None
-            raise
+    async def _installed(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """What is installed and carries PRAXIS' label, by kind and name: three reads, not one for each guard."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for kind, (api, plural) in PLURALS.items():
+            reply = await self._kube.get(resource_path(api, plural, None), {"labelSelector": LABEL})
+            found |= {(kind, each["metadata"]["name"]): each for each in reply.document["items"]}
+        return found
 
     async def _by_reference(self, kind: type[Resource], namespace: str, **reference: str) -> Reply:
         selector = ",".join(f"spec.incidentRef.{field}={value}" for field, value in reference.items())

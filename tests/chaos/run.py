@@ -66,6 +66,14 @@ class Ended:
     seconds: float = 0.0
 
 
+def received(line: socket.socket) -> bytes:
+    """What a replica said; nothing when it has ended, also when it was killed before it read what we had sent."""
+    try:
+        return line.recv(1 << 20)
+    except ConnectionResetError:
+        return b""
+
+
 class Conductor:
     """Starts replicas, moves time, and wakes the one that was paused."""
 
@@ -113,7 +121,7 @@ class Conductor:
         ready, _, _ = select.select(list(by_line), [], [], STUCK_SECONDS)
         for line in ready:
             replica = by_line[line]
-            data = line.recv(1 << 20)
+            data = received(line)
             if not data:
                 self._reap(replica)
                 continue

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from praxis.actions.contract import Dispatch, Sent, Verdict
 from praxis.actions.function_compute import FunctionComputeAdapter
 from praxis.actions.function_compute.service import FunctionState
-from praxis.actions.function_compute.verification import Age, age_of, bound_of
+from praxis.actions.function_compute.verification import Age, Question, age_of, bound_of
 from praxis.api.base import IntentId
 from praxis.api.incident import Baseline, Instance, Result
 from praxis.api.reasons import Reason
@@ -384,3 +384,27 @@ def test_bound(settled: bool, modified: str, date: int | None, bound: int | None
         request_id="r",
     )
     assert bound_of(function, settled_at_once=settled) == bound
+
+
+def test_a_list_that_may_go_on_proves_nothing(
+    adapter: FunctionComputeAdapter, target: RemediationTarget, emulator: Emulator
+) -> None:
+    """A full page without a token for the next may hide an old instance: Unknown, though all that is seen is new."""
+    emulator.change("checkout", replacements=99)
+    assert restart(adapter, target, IntentId(f"{INTENT}-1"))[2].result is Result.APPLIED
+    for each in emulator.instances("checkout")[2:]:
+        emulator.stop_instance("checkout", each.id)
+    emulator.change("checkout", replacements=100)
+    verdict = restart(adapter, target, IntentId(f"{INTENT}-2"))[2]
+    assert verdict.result is Result.UNKNOWN
+    assert "the service did not list all instances" in verdict.message
+
+
+def test_whatever_ran_before_the_send_is_old() -> None:
+    """Both what was seen with the intent and what was seen right before the request."""
+    seen, later = Instance(id="a", created=1), Instance(id="b", created=9_999_999_999_999)
+    baseline = Baseline(state="s", instances=[seen])
+    dispatch = Dispatch(Sent.ACCEPTED, Reason.ACCEPTED, "accepted", before=(later,))
+    asked = Question(intent=INTENT, function="checkout", health_path=None, baseline=baseline, dispatch=dispatch)
+    assert asked.before == {"a", "b"}
+    assert age_of(later, before=asked.before, bound=0, proven=frozenset({"b"})) is Age.OLD

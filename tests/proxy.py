@@ -267,10 +267,12 @@ async def _passed_on(
     if "Date" in kept:
         kept["Date"] = format_datetime(parsedate_to_datetime(kept["Date"]) + off, usegmt=True)
     answered = web.StreamResponse(status=reply.status, headers=kept)
-    await answered.prepare(request)
-    async for chunk in chunks:
-        await answered.write(chunk)
-    await answered.write_eof()
+    # Who asked may have been killed meanwhile; then nobody needs the rest.
+    with suppress(ConnectionResetError):
+        await answered.prepare(request)
+        async for chunk in chunks:
+            await answered.write(chunk)
+        await answered.write_eof()
     return answered
 
 

@@ -67,4 +67,4 @@ $(STAMP): requirements/dev.txt pyproject.toml
 clean: ## Remove the environment and what tools left in the tree; the cache of binaries stays.
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
 
-.PHONY: help demo mutants test faults check crds format controlplane packages lock install clean
+.PHONY: help demo test chaos model faults mutants check crds format controlplane packages lock install clean

@@ -170,7 +170,11 @@ async def test_a_held_target_is_waited_for() -> None:
     """Nothing is written about the phase; the incident shows as stalled and who holds the target."""
     world, incident = occupied(holder(), another(Phase.EXECUTING))
     assert await executing.reconcile(incident, world.tools()) == Wait(
-        15.0, Reason.TARGET_HELD, "target checkout-fn is held by incident other-1", stalled=True
+        15.0,
+        Reason.TARGET_HELD,
+        "target checkout-fn is held by incident other-1 until that ends; "
+        "if its outcome is unknown or it is gone, `praxis reconcile other-1` frees the target",
+        stalled=True,
     )
     assert world.function.looks == 0
 

@@ -126,10 +126,12 @@ async def intend(incident: Incident, action: Action, tools: Tools, *, looked: fl
     claimed = await holding.claim(incident, target, intent, tools)
     if claimed is None:
         assert target.status.holder is not None
+        other = target.status.holder.incident_name
         return Wait(
             HELD_RETRY_SECONDS,
             Reason.TARGET_HELD,
-            f"target {target.metadata.name} is held by incident {target.status.holder.incident_name}",
+            f"target {target.metadata.name} is held by incident {other} until that ends; "
+            f"if its outcome is unknown or it is gone, `praxis reconcile {other}` frees the target",
             stalled=True,
         )
     try:

@@ -9,6 +9,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -415,7 +416,17 @@ async def test_an_incident_that_cannot_be_read_counts_as_an_error(operator: Oper
     """Without an incident nothing can be shown on one; the queue backs off, and the metric counts."""
     await born(operator.stage)
     operator.stage.proxy.spoil(answer(200, '{"metadata": 7}'), method="GET", path="incidents/inc-1")
-    with pytest.raises(ValueError, match="validation error"):
+    assert (await operator.look()).failed
+    assert operator.count("praxis_reconcile_errors_total", phase="New", reason="ActionRequired") == 1
+
+
+async def test_an_error_that_nobody_expects_while_reading_counts(operator: Operator) -> None:
+    """As above, and the queue is told of it: it logs it with what it was about."""
+    await born(operator.stage)
+    with (
+        patch.object(operator.reconciler._cluster, "incident", side_effect=ZeroDivisionError),
+        pytest.raises(ZeroDivisionError),
+    ):
         await operator.look()
     assert operator.count("praxis_reconcile_errors_total", phase="New", reason="UnexpectedError") == 1
 

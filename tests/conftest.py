@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,11 @@ from praxis.controlplane import ControlPlane
 # How long an example takes says how busy the machine is, and nothing about the program.
 settings.register_profile("praxis", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("praxis")
+
+# A shell starts what it puts into the background with SIGINT ignored, and everything started from there inherits that:
+# tests that interrupt a program would wait for it forever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -200,7 +200,7 @@ def test_changed_evidence_is_found() -> None:
     """The evidence that is shown must be the evidence that the plan's digest covers."""
     on = incident()
     wrong = bent(evidence=[on.status.evidence[0].replace(excerpt="all is well"), on.status.evidence[1]])
-    assert faults(wrong) == ["trail entry 1: the evidence that is stored is not the evidence that the plan rests on"]
+    assert faults(wrong) == ["trail entry 1: the stored evidence is not the evidence that the plan rests on"]
 
 
 def test_a_broken_trail_is_found() -> None:

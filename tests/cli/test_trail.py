@@ -78,7 +78,7 @@ def test_an_honest_incident_holds_after_another_plan() -> None:
         "absent: earlier plan 1",
         "absent: IncidentApproval of bob",
         "matches: corrections 1 to 1",
-        "matches: plan 567fac7c6cae",
+        "matches: plan 4ba7180c1d3b",
     ]
 
 
@@ -98,7 +98,7 @@ def test_each_record_of_an_eventful_life_is_named() -> None:
         "absent: earlier plan 2",
         "matches: IncidentApproval reject-bob",
         "matches: corrections 1 to 1",
-        "matches: plan 9f5254cae621; 1 absent",
+        "matches: plan c898555f05bd; 1 absent",
         "matches: IncidentApproval approve-carol",
         "matches: approvals in status",
         "matches: intent of restart-function, revision 3",

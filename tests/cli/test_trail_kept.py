@@ -77,7 +77,7 @@ def test_with_all_records_nothing_is_absent() -> None:
         "matches: earlier plan 2, recorded",
         "matches: IncidentApproval of bob, recorded",
         "matches: corrections 1 to 1",
-        "matches: plan 9f5254cae621",
+        "matches: plan c898555f05bd",
         "matches: IncidentApproval of carol, recorded",
         "matches: approvals in status",
         "matches: intent of restart-function, revision 3",

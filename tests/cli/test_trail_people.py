@@ -83,6 +83,7 @@ def test_who_may_not_read_approvals_exports_the_incident(shop: Shop, tmp_path: P
     assert [each.split(":")[1] for each in result.stderr.splitlines()] == [
         " incidentapprovals are left out",
         " incidentreconciliations are left out",
+        " the full records are left out",
     ]
     assert [each["kind"] for each in json.loads(file.read_text())["items"]] == ["Incident"]
     assert verified(file)[0] == 0

@@ -49,7 +49,7 @@ PEOPLE = (
         3,
         "signing/openssh.py",
         'f"verify-time={at.astimezone(UTC):%Y%m%d%H%M%S}"',
-        '"verify-time=20260201120000"',
+        'f"verify-time={datetime.now(UTC):%Y%m%d%H%M%S}"',
         ("tests/signing", "tests/gitops"),
     ),
     Mutant(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from pydantic import ValidationError
 
-from praxis.api.plan import plan_digest
+from praxis.api.plan import Action, ActionType, Tier, plan_digest
 from tests import builders
 
 DIGEST = "sha256:" + "e" * 64
@@ -55,3 +56,19 @@ TARGET = builders.action().target
 def test_whatever_differs_is_another_plan(changes: dict[str, object]) -> None:
     """Nothing that would run, or on which it was decided, can change under an approval."""
     assert digested(**changes) != digested()
+
+
+@pytest.mark.parametrize(
+    ("type_", "changes", "says"),
+    [
+        (ActionType.RESTART_FUNCTION, {"tier": Tier.CAUTION}, "restart_function is of tier safe, not caution"),
+        (ActionType.ROLLBACK_DEPLOY, {"tier": Tier.SAFE}, "rollback_deploy is of tier dangerous, not safe"),
+        (ActionType.RESTART_FUNCTION, {"real": False}, "restart_function is a real action"),
+        (ActionType.UPDATE_CONFIG, {"real": True}, "update_config is a dry run"),
+    ],
+)
+def test_an_action_is_what_the_catalogue_says(type_: ActionType, changes: dict[str, object], says: str) -> None:
+    """Whoever builds or reads one: a model's answer, a stored status, a recorded plan."""
+    document = {**builders.action(type_).dump(), **changes}
+    with pytest.raises(ValidationError, match=says):
+        Action.model_validate(document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -45,7 +46,15 @@ async def running_kubelet(directory: Path) -> AsyncIterator[Kubelet]:
         kubelet.port = runner.addresses[0][1]
         yield kubelet
     finally:
+        assert runner.server is not None
+        kept = [each.transport for each in runner.server.connections]
         await runner.cleanup()
+        # The API server keeps its connections; over TLS a close waits for its goodbye, longer than the test's loop runs.
+        for transport in kept:
+            if transport is not None:
+                transport.abort()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
 
 def _tls(directory: Path) -> ssl.SSLContext:

@@ -148,14 +148,16 @@ def on_the_server(only: str) -> list[Result]:
         if not report.exists():
             raise click.ClickException(done.stdout + done.stderr)
         cases = ElementTree.parse(report).getroot().iter("testcase")
-        results = [of_case(case) for case in cases]
+        results = [result for case in cases if (result := of_case(case)) is not None]
     return [each for each in results if only in each.name]
 
 
-def of_case(case: ElementTree.Element) -> Result:
-    """A test of the report."""
+def of_case(case: ElementTree.Element) -> Result | None:
+    """A test of the report; None of one that passed and takes nothing out."""
     properties = {each.get("name"): each.get("value") for each in case.iter("property")}
     failed = case.find("failure") is not None or case.find("error") is not None
+    if "guard" not in properties and not failed:
+        return None
     name = properties.get("guard") or str(case.get("name"))
     return Result(name, "server", None if failed else properties.get("caught_by"))
 

@@ -49,7 +49,7 @@ async def running_kubelet(directory: Path) -> AsyncIterator[Kubelet]:
         assert runner.server is not None
         kept = [each.transport for each in runner.server.connections]
         await runner.cleanup()
-        # The API server keeps its connections; over TLS a close waits for its goodbye, longer than the test's loop runs.
+        # The API server keeps its connections; over TLS a close waits for its goodbye, longer than the loop runs.
         for transport in kept:
             if transport is not None:
                 transport.abort()

@@ -50,9 +50,8 @@ async def watching(line: Line, clock: HandClock) -> AsyncIterator[Canary]:
     async with await Kube.connect(line.proxy.kubeconfig) as kube:
         cluster = KubeCluster(kube=kube, settings=line.settings)
         canary = Canary(cluster=cluster, clock=clock, registry=registry, deadline=DEADLINE)
-        handlers = watch.registry(
-            kube=kube, queue=queue, incidents=incidents, metrics=metrics, canary=canary, clock=clock
-        )
+        delivery = watch.Delivery(queue=queue, incidents=incidents, metrics=metrics, canary=canary, clock=clock)
+        handlers = watch.registry(kube=kube, delivery=delivery)
         stop = asyncio.Event()
         task = asyncio.create_task(
             watch.watch(handlers=handlers, settings=line.settings, ready=asyncio.Event(), stop=stop)
@@ -64,10 +63,20 @@ async def watching(line: Line, clock: HandClock) -> AsyncIterator[Canary]:
             await task
 
 
+async def test_a_watch_that_ends_cancels_nothing_of_others(line: Line) -> None:
+    """kopf cancels whatever came into its loop after itself."""
+    async with watching(line, HandClock(Time())) as canary:
+        await told(canary)
+        answered = asyncio.Event()
+        under_way = asyncio.gather(answered.wait(), answered.wait())
+    answered.set()
+    assert await under_way == [True, True]
+
+
 async def told(canary: Canary) -> None:
     """Return once nothing is owed; the canary's time stands still."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while await canary.look() or canary.age(TARGETS) > 0:  # noqa: ASYNC110  # what others deliver is polled
+        while await canary.look() or canary._watches[TARGETS].owed:  # noqa: ASYNC110  # what others deliver is polled
             await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -129,7 +138,10 @@ async def test_an_object_that_is_deleted_is_not_owed(line: Line) -> None:
 
 
 async def test_the_operator_begins_a_silent_watch_anew_and_says_so(line: Line, tmp_path: Path) -> None:
-    """It goes on by itself: the watches list anew, the metric counts it, and the process is ready again."""
+    """It goes on by itself: the watches list anew, the metric counts it, and the process is ready again.
+
+    Nothing else notices: what is under way, as in a worker, goes on, and the lease is held.
+    """
     port_file = tmp_path / "port"
     async with operator(line.settings, stop=asyncio.Event(), port_file=port_file):
         address = f"http://127.0.0.1:{port_file.read_text().strip()}"
@@ -137,11 +149,17 @@ async def test_the_operator_begins_a_silent_watch_anew_and_says_so(line: Line, t
             await until(
                 probes, lambda ready, metrics: ready == 200 and "praxis_watch_last_event_timestamp_seconds{" in metrics
             )
+            await until(probes, lambda _, metrics: "praxis_leader 1.0" in metrics)
+            answered = asyncio.Event()
+            under_way = asyncio.gather(answered.wait(), answered.wait())
             line.proxy.swallows = all_but_bookmarks
             await line.label("first", "changed")
             await until(probes, lambda ready, metrics: ready == 503 and restarts(metrics) == 1)
             line.proxy.swallows = lambda _: False
             await until(probes, lambda ready, metrics: ready == 200 and restarts(metrics) >= 1)
+            await until(probes, lambda _, metrics: "praxis_leader 1.0" in metrics)
+            answered.set()
+            assert await under_way == [True, True]
 
 
 async def until(probes: aiohttp.ClientSession, holds: Callable[[int, str], bool]) -> None:

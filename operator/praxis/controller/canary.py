@@ -33,8 +33,6 @@ log = logging.getLogger(__name__)
 KINDS: Sequence[type[Resource]] = (Incident, IncidentApproval, IncidentReconciliation, RemediationTarget)
 LOOKS = 4
 """Looks in a deadline: one that may just have been too early, one that finds something owed, two that find it still."""
-END_SECONDS = 10.0
-"""For a watch to end when it is told to; then it is cancelled."""
 
 
 @dataclass
@@ -155,7 +153,10 @@ class Canary:
 
 
 async def watched(canary: Canary, watch: Callable[[asyncio.Event], Awaitable[None]]) -> None:
-    """Watch until that ends by itself; `watch` is begun anew each time that the canary finds it silent."""
+    """Watch until that ends by itself; `watch` is begun anew each time that the canary finds it silent.
+
+    `watch` ends soon after the event that it is given is set.
+    """
     while True:
         stop = asyncio.Event()
         watching = asyncio.ensure_future(watch(stop))
@@ -166,7 +167,7 @@ async def watched(canary: Canary, watch: Callable[[asyncio.Event], Awaitable[Non
                 return watching.result()
             looking.result()
             stop.set()
-            await asyncio.wait({watching}, timeout=END_SECONDS)
+            await asyncio.wait({watching})
         finally:
             looking.cancel()
             watching.cancel()

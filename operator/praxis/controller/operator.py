@@ -136,9 +136,7 @@ async def operator(
         stack.push_async_callback(runner.cleanup)
         if port_file is not None:
             write_port(port_file, port)
-        handlers = watch.registry(
-            kube=kube, queue=queue, incidents=incidents, metrics=metrics, canary=canary, clock=clock
-        )
+        delivery = watch.Delivery(queue=queue, incidents=incidents, metrics=metrics, canary=canary, clock=clock)
         supervised = asyncio.create_task(
             supervise(
                 settings=settings,
@@ -150,7 +148,7 @@ async def operator(
                 incidents=incidents,
                 metrics=metrics,
                 canary=canary,
-                handlers=handlers,
+                handlers=watch.registry(kube=kube, delivery=delivery),
                 state=state,
                 identity=writer,
                 stop=stop,
@@ -201,11 +199,11 @@ async def supervise(
         metrics.leading.set(0)
         await queue.pause(True)
 
-    async def watching_until(stop: asyncio.Event) -> None:
-        # kopf takes SIGTERM and SIGINT for itself once it runs: that it returns is how we learn of them.
+    async def watch_on() -> None:
         await watched(
             canary, lambda quiet: watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet)
         )
+        log.error("the watch ended by itself; so does this process")
         stop.set()
 
     async def ready() -> None:
@@ -213,7 +211,7 @@ async def supervise(
         state.waiting_for = None
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(watching_until(stop))
+        group.create_task(watch_on())
         group.create_task(ready())
         group.create_task(resync(queue, cluster, incidents, settings.resync_interval))
         group.create_task(free(queue, tools, settings.resync_interval))

@@ -3,14 +3,20 @@
 `on.event` needs no annotation and no finalizer on anybody's object, and keeps no state; a lost or doubled event changes
 nothing, because the work reads fresh and a resync covers a watch that has gone silent. What the operator itself wrote
 is no news: a failure that is written down each time in other words would otherwise never back off.
+
+kopf runs on a thread and a loop of its own. When it ends it cancels every task that came into its loop after it did,
+whoever created it ("the loop is not fully ours!" says its `run_tasks`): on ours that would be what the workers and the
+lease are waiting for, each time that a watch is begun anew.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
 import kopf
 from pydantic import ValidationError
@@ -22,9 +28,16 @@ from praxis.controller.canary import Canary
 from praxis.controller.metrics import Incidents, Metrics
 from praxis.controller.queue import Key, WorkQueue
 from praxis.kube import Kube
+from praxis.phases.send import on_own_thread
 from praxis.settings import OperatorSettings
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Event = Mapping[str, Any]
+
+END_SECONDS = 10.0
+"""For kopf to end when it is told to, which takes it 6 at most; what does not even then is left behind."""
 
 
 class News:
@@ -47,47 +60,74 @@ class News:
         return former != facts
 
 
-def registry(
-    *, kube: Kube, queue: WorkQueue, incidents: Incidents, metrics: Metrics, canary: Canary, clock: Clock
-) -> kopf.OperatorRegistry:
-    """The handlers: one for each kind, and the login with the operator's own credentials."""
-    handlers = kopf.OperatorRegistry()
-    news = News()
+class Delivery:
+    """Takes what the watches tell of, on the operator's loop."""
 
-    def delivered(plural: str, event: Any) -> bool:
-        metrics.delivered(plural, clock.now().timestamp())
-        canary.told(plural, event)
-        return news.told(plural, event)
+    def __init__(
+        self, *, queue: WorkQueue, incidents: Incidents, metrics: Metrics, canary: Canary, clock: Clock
+    ) -> None:
+        self._queue = queue
+        self._incidents = incidents
+        self._metrics = metrics
+        self._canary = canary
+        self._clock = clock
+        self._news = News()
+
+    async def incident(self, event: Event, body: dict[str, Any], key: Key) -> None:
+        """An incident was changed."""
+        keep(self._incidents, key, None if event["type"] == "DELETED" else body)
+        if self._is_news("incidents", event):
+            await self._queue.add(key)
+
+    async def statement(self, plural: str, event: Event, body: dict[str, Any], namespace: str) -> None:
+        """A person's word on an incident, which it names."""
+        name = body.get("spec", {}).get("incidentRef", {}).get("name")
+        if self._is_news(plural, event) and name:
+            await self._queue.add(Key(namespace, str(name)))
+
+    async def target(self, event: Event, namespace: str | None) -> None:
+        """A target was changed, which any open incident of its namespace may wait for."""
+        if self._is_news("remediationtargets", event):
+            for key in self._incidents.open_keys(namespace):
+                await self._queue.add(key)
+
+    def _is_news(self, plural: str, event: Event) -> bool:
+        self._metrics.delivered(plural, self._clock.now().timestamp())
+        self._canary.told(plural, event)
+        return self._news.told(plural, event)
+
+
+def registry(*, kube: Kube, delivery: Delivery) -> kopf.OperatorRegistry:
+    """The handlers: one for each kind, and the login with the operator's own credentials.
+
+    Call it on the operator's loop: that is where they do their work, whichever loop calls them.
+    """
+    handlers = kopf.OperatorRegistry()
+    home = asyncio.get_running_loop()
+
+    async def at_home(work: Coroutine[Any, Any, T]) -> T:
+        # Shielded: what kopf has told is told to the end, also when kopf ends meanwhile.
+        return await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home)))
 
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.ConnectionInfo:
-        return await connection(kube)
+        return await at_home(connection(kube))
 
     @kopf.on.event(GROUP, VERSION, "incidents", registry=handlers)
     async def incident(event: Any, body: kopf.Body, namespace: str | None, name: str | None, **_: Any) -> None:
-        key = Key(namespace or "", name or "")
-        keep(incidents, key, None if event["type"] == "DELETED" else dict(body))
-        if delivered("incidents", event):
-            await queue.add(key)
-
-    async def named(event: Any, body: kopf.Body, namespace: str | None, plural: str) -> None:
-        name = body.get("spec", {}).get("incidentRef", {}).get("name")
-        if delivered(plural, event) and name:
-            await queue.add(Key(namespace or "", str(name)))
+        await at_home(delivery.incident(event, dict(body), Key(namespace or "", name or "")))
 
     @kopf.on.event(GROUP, VERSION, "incidentapprovals", registry=handlers)
     async def approval(event: Any, body: kopf.Body, namespace: str | None, **_: Any) -> None:
-        await named(event, body, namespace, "incidentapprovals")
+        await at_home(delivery.statement("incidentapprovals", event, dict(body), namespace or ""))
 
     @kopf.on.event(GROUP, VERSION, "incidentreconciliations", registry=handlers)
     async def reconciliation(event: Any, body: kopf.Body, namespace: str | None, **_: Any) -> None:
-        await named(event, body, namespace, "incidentreconciliations")
+        await at_home(delivery.statement("incidentreconciliations", event, dict(body), namespace or ""))
 
     @kopf.on.event(GROUP, VERSION, "remediationtargets", registry=handlers)
     async def target(event: Any, namespace: str | None, **_: Any) -> None:
-        if delivered("remediationtargets", event):
-            for key in incidents.open_keys(namespace):
-                await queue.add(key)
+        await at_home(delivery.target(event, namespace))
 
     return handlers
 
@@ -136,19 +176,45 @@ def kopf_settings(settings: OperatorSettings) -> kopf.OperatorSettings:
     # CRDs may be applied after the operator started; without scanning kopf would never notice them. With a list of
     # namespaces the operator may not read namespaces or CRDs cluster-wide, so nothing is scanned.
     configured.scanning.disabled = bool(settings.namespaces)
+    # kopf would kill the process, and any send on its way, ten minutes after it ended by itself.
+    configured.process.ultimate_exiting_timeout = None
     return configured
 
 
 async def watch(
     *, handlers: kopf.OperatorRegistry, settings: OperatorSettings, ready: asyncio.Event, stop: asyncio.Event
 ) -> None:
-    """Watch until `stop` is set."""
-    await kopf.operator(
-        registry=handlers,
-        settings=kopf_settings(settings),
-        standalone=True,
-        clusterwide=not settings.namespaces,
-        namespaces=settings.namespaces,
-        ready_flag=ready,
-        stop_flag=stop,
-    )
+    """Watch until `stop` is set, then end within `END_SECONDS`; as well when cancelled."""
+    home, own, quiet = asyncio.get_running_loop(), asyncio.new_event_loop(), asyncio.Event()
+    begun: Future[None] = Future()
+    begun.add_done_callback(lambda _: home.call_soon_threadsafe(ready.set))
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: own) as runner:
+            runner.run(
+                kopf.operator(
+                    registry=handlers,
+                    settings=kopf_settings(settings),
+                    standalone=True,
+                    clusterwide=not settings.namespaces,
+                    namespaces=settings.namespaces,
+                    ready_flag=begun,
+                    stop_flag=quiet,
+                )
+            )
+
+    running = asyncio.ensure_future(on_own_thread(run, name="praxis-watch"))
+    told = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({running, told}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        told.cancel()
+        # Its loop is closed once kopf has ended.
+        with contextlib.suppress(RuntimeError):
+            own.call_soon_threadsafe(quiet.set)
+        await asyncio.wait({running}, timeout=END_SECONDS)
+        if not running.done():
+            log.error("kopf does not end and is left behind")
+            running.cancel()
+    if running.done():
+        running.result()

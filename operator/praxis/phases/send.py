@@ -95,7 +95,7 @@ class Send:
         return None
 
 
-async def on_own_thread(function: Callable[[], T]) -> T:
+async def on_own_thread(function: Callable[[], T], *, name: str = "praxis-send") -> T:
     """Run a function that sends, or looks for long, on a thread of its own; wait without being able to cancel it.
 
     Cancelling `asyncio.to_thread` does not stop what the thread sends, and its pool may be full of others. The thread
@@ -124,7 +124,7 @@ async def on_own_thread(function: Callable[[], T]) -> T:
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, result, failure)
 
-    threading.Thread(target=body, name="praxis-send", daemon=True).start()
+    threading.Thread(target=body, name=name, daemon=True).start()
     try:
         return await asyncio.shield(future)
     except Exception:

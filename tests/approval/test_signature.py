@@ -11,7 +11,8 @@ from praxis.api.incident import EntryKind, Incident
 from praxis.api.reasons import Reason
 from praxis.approval.gate import Lapse, still_valid
 from praxis.approval.judgement import Approved, Judgement, Rejected, judge
-from praxis.approval.signature import UNCHECKED, Signatures, Unverified, Verified, signed_with
+from praxis.approval.signature import UNCHECKED, Signatures, Unknown, Unverified, Verified, signed_with
+from praxis.errors import RetryLater
 from praxis.machine import Phase
 from praxis.settings import Quorum
 from tests.builders import NOW, approval, bound, incident
@@ -62,6 +63,56 @@ def test_a_signed_reject() -> None:
     assert isinstance(judged([yes, no], UNCHECKED).decision, Approved)
 
 
+def test_what_is_not_known_decides_nothing_and_holds_back() -> None:
+    """A yes waits, without a verdict; a no that may be valid keeps the plan from running until it is known."""
+    yes, no = approval(), approval("zoe", decision=Decision.REJECT, name="no", signature=ARMOUR)
+    unknown = {no.metadata.uid: Unknown("ssh-keygen was killed")}
+    judgement = judged([yes, no], unknown)
+    assert judgement.decision is None
+    assert [(each.uid, each.verdict) for each in judgement.rulings] == [
+        (yes.metadata.uid, None),
+        (no.metadata.uid, None),
+    ]
+    assert judgement.doubts == ("Reject no: ssh-keygen was killed",)
+    signed = approval("zoe", signature=ARMOUR)
+    waits = judged([signed], {signed.metadata.uid: Unknown("ssh-keygen was killed")})
+    assert (waits.decision, waits.have) == (None, ())
+    [ruling] = waits.rulings
+    assert ruling.verdict is None
+    assert ruling.message == "whether its signature holds is not known: ssh-keygen was killed; it is looked at again"
+
+
+def test_what_is_not_known_of_one_does_not_hold_up_another() -> None:
+    """A yes that cannot be checked is as if it were not there."""
+    yes, other = approval(), approval("zoe", signature=ARMOUR)
+    judgement = judged([yes, other], {other.metadata.uid: Unknown("the list cannot be read")})
+    assert judgement.decision == Approved((bound(yes),))
+
+
+def test_one_key_is_one_person() -> None:
+    """Under however many names the list knows it; each name alone may approve."""
+    one, other, third = (approval(name, name=name, signature=ARMOUR) for name in ("eve", "eve@example.com", "zoe"))
+    same_key = {
+        one.metadata.uid: Verified(KEY),
+        other.metadata.uid: Verified(KEY),
+        third.metadata.uid: Verified("SHA256:zoe"),
+    }
+
+    def by_two(given: list[IncidentApproval]) -> Judgement:
+        quorum = Quorum(safe=2, caution=2, dangerous=2)
+        return judge(incident(), given, now=LATER, server_now=LATER, quorum=quorum, signatures=same_key)
+
+    judgement = by_two([one, other])
+    assert (judgement.decision, judgement.have) == (None, ("eve",))
+    refusal = next(each for each in judgement.rulings if each.uid == other.metadata.uid)
+    assert (refusal.verdict, refusal.reason) == ("Refused", "DuplicateApprover")
+    assert refusal.message == (
+        "eve@example.com, who signs with the key of eve, has approved this plan already with eve, which stands until "
+        f"{one.spec.expires_at}; each person counts once"
+    )
+    assert by_two([one, other, third]).decision == Approved((bound(one), bound(third)))
+
+
 def running(given: IncidentApproval) -> Incident:
     """An incident that runs on this approval."""
     trail = [
@@ -102,6 +153,56 @@ def test_a_signed_objection_at_the_gate() -> None:
     assert stopped is not None
     assert (stopped.reason, stopped.objection) == ("Rejected", no)
     assert lapse(on, [given, no], UNCHECKED) is None
+
+
+def test_the_gate_holds_while_nothing_is_known() -> None:
+    """Of an approval that the plan runs on, and of a no: nothing is sent, and nothing is thrown away."""
+    signed = approval(
+        of=incident(),
+        created=NOW + timedelta(seconds=4),
+        status=VerdictStatus(verdict=Verdict.ACCEPTED),
+        signature=ARMOUR,
+    )
+    unknown = Unknown("ssh-keygen was killed")
+    with pytest.raises(RetryLater, match=r"whether the signature on Approve .* of alice holds: ssh-keygen was killed"):
+        lapse(running(signed), [signed], {signed.metadata.uid: unknown})
+    given = approval(of=incident(), created=NOW + timedelta(seconds=4), status=VerdictStatus(verdict=Verdict.ACCEPTED))
+    on = running(given)
+    no = approval("zoe", of=on, decision=Decision.REJECT, name="no", signature=ARMOUR)
+    with pytest.raises(RetryLater, match="whether the signature on Reject no of zoe holds: ssh-keygen was killed"):
+        lapse(on, [given, no], {no.metadata.uid: unknown})
+    sure = approval("yan", of=on, decision=Decision.DISMISS, name="sure")
+    stopped = lapse(on, [given, no, sure], {no.metadata.uid: unknown})
+    assert stopped is not None
+    assert (stopped.reason, stopped.objection) == ("Dismissed", sure)
+
+
+def test_the_gate_counts_one_key_once() -> None:
+    """Also when two were bound."""
+    one, other = (
+        approval(
+            name,
+            of=incident(),
+            name=name,
+            created=NOW + timedelta(seconds=4),
+            status=VerdictStatus(verdict=Verdict.ACCEPTED),
+            signature=ARMOUR,
+        )
+        for name in ("eve", "eve@example.com")
+    )
+    first = running(one)
+    decided = next(entry for entry in first.status.trail if entry.kind is EntryKind.DECIDED)
+    on = incident(
+        Phase.EXECUTING,
+        approvals=[bound(one), bound(other)],
+        approvals_required=2,
+        trail=[*first.status.trail, decided.replace(digest=other.record_digest)],
+    )
+    keys = {one.metadata.uid: Verified(KEY), other.metadata.uid: Verified("SHA256:another")}
+    assert lapse(on, [one, other], keys) is None
+    assert lapse(on, [one, other], dict.fromkeys(keys, Verified(KEY))) == Lapse(
+        Reason.QUORUM_NOT_MET, "2 distinct people must approve a plan of tier safe; it has 1"
+    )
 
 
 def test_what_is_signed() -> None:

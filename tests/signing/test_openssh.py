@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from praxis.approval.signature import Unverified, Verified
-from praxis.errors import NeedsPerson
+from praxis.errors import NeedsPerson, RetryLater
 from praxis.signing.openssh import sign, verify
 from praxis.signing.signers import AllowedSigners
 from tests.signing.conftest import Keygen, public
@@ -125,7 +125,70 @@ def test_revoked(keygen: Keygen) -> None:
     assert found(armour, allowed, revoked=f"{public(key)}\n") == Unverified(NOT_LISTED)
     assert isinstance(found(armour, allowed, revoked=f"{public(other)}\n"), Verified)
     assert isinstance(found(armour, allowed, revoked="\n"), Verified)
-    assert found(armour, allowed, revoked="no key at all\n") == Unverified(NOT_LISTED)
+    assert isinstance(found(armour, allowed, revoked=f"# left\n\n {public(other)} bob's\n"), Verified)
+
+
+@pytest.mark.parametrize(
+    "line", ["no key at all", "ssh-ed25519", "ssh-ed25519 AAAAnonsense", "ssh-rsa {key}", "SSHKRL"]
+)
+def test_a_list_of_revoked_keys_that_cannot_be_read(keygen: Keygen, line: str) -> None:
+    """Nothing is known of any signature: OpenSSH would let none pass, a valid no neither."""
+    key = keygen("alice")
+    broken = f"# left\n{line.format(key=public(key).split()[1])}\n"
+    with pytest.raises(NeedsPerson, match="line 2 of revoked_keys is no public key"):
+        found(sign(CONTENT, key), f"alice {public(key)}\n", revoked=broken)
+
+
+def test_a_binary_list_is_not_left_out() -> None:
+    """kubectl stores a KRL as binary data; without it the keys that it revokes would count."""
+    stored = {"data": {"allowed_signers": "alice ssh-ed25519 AAAA"}}
+    assert AllowedSigners.of(stored) == AllowedSigners("alice ssh-ed25519 AAAA")
+    assert AllowedSigners.of({}) == AllowedSigners("")
+    with pytest.raises(NeedsPerson, match="revoked_keys is binary"):
+        AllowedSigners.of({**stored, "binaryData": {"revoked_keys": "U1NIS1JM"}})
+
+
+@pytest.mark.parametrize("username", ["*", "*@example.com", "ev?@example.com", "!eve", "eve,zoe"])
+def test_who_calls_themselves_like_a_pattern(keygen: Keygen, username: str) -> None:
+    """Literally in the list, and matched by OpenSSH: they sign for nobody."""
+    key = keygen("eve")
+    armour = sign(CONTENT, key)
+    assert found(armour, f'{username} {public(key)}\n"{username}" {public(key)}\n', username=username) == Unverified(
+        f"no key is listed for {username} in ConfigMap praxis-allowed-signers; an admin adds it there"
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("kill -9 $$", "ssh-keygen ended with -9 while it verified a signature"),
+        ("exit 127", "ssh-keygen ended with 127 while it verified a signature"),
+    ],
+)
+def test_a_check_that_breaks_off_says_nothing(
+    keygen: Keygen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, says: str
+) -> None:
+    """It is no refusal, and is not remembered as one."""
+    key = keygen("alice")
+    armour, allowed = sign(CONTENT, key), f"alice {public(key)}\n"
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "ssh-keygen"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        with pytest.raises(RetryLater, match=says):
+            found(armour, allowed)
+    assert isinstance(found(armour, allowed), Verified)
+
+
+def test_a_full_disk_says_nothing(keygen: Keygen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signature cannot be written to where `ssh-keygen` reads it."""
+    key = keygen("alice")
+    armour = sign(CONTENT, key)
+    monkeypatch.setattr("tempfile.tempdir", "/proc/none")
+    with pytest.raises(RetryLater, match="ssh-keygen could not be run"):
+        found(armour, f"alice {public(key)}\n")
 
 
 def test_made_for_something_else(keygen: Keygen) -> None:

@@ -13,11 +13,12 @@ from datetime import datetime
 from praxis.api.approval import Decision, IncidentApproval, Verdict
 from praxis.api.incident import BoundApproval, EntryKind, Incident
 from praxis.api.reasons import Reason
-from praxis.approval.judgement import bind, people_needed
+from praxis.approval.judgement import bind, people_needed, same_person
 from praxis.approval.ruling import a_person, arrival
-from praxis.approval.signature import UNCHECKED, Signatures, fault
+from praxis.approval.signature import UNCHECKED, Signatures, doubt, fault
 from praxis.approval.validity import PRECEDENCE, Clocks, Standing, intact, short
 from praxis.digest import same
+from praxis.errors import RetryLater
 from praxis.settings import Quorum
 
 REASONS = {
@@ -49,6 +50,9 @@ def still_valid(
 
     `approvals` are all that name the incident, read after it. The verdict on an objection is not asked: it may have
     been refused for coming after acceptance, but as long as nothing was sent, a no counts.
+
+    Raises:
+        RetryLater: it is not known whether a signature holds that decides.
     """
     plan = incident.status.plan
     if plan is None or not intact(incident, plan):
@@ -56,6 +60,7 @@ def still_valid(
     clocks = Clocks(now, server_now)
     objection = _objection(incident, approvals, clocks, signatures)
     if objection is not None:
+        known(objection, signatures)
         spec = objection.spec
         return Lapse(
             REASONS[spec.decision],
@@ -67,7 +72,7 @@ def still_valid(
         lapse = _lapsed(incident, bound, by_uid.get(bound.uid), clocks, signatures)
         if lapse is not None:
             return lapse
-    people = {bound.approver for bound in incident.status.approvals}
+    people = _people([by_uid[bound.uid] for bound in incident.status.approvals], signatures)
     needed = people_needed(incident, quorum)
     if len(people) < needed:
         return Lapse(
@@ -75,6 +80,25 @@ def still_valid(
             f"{needed} distinct people must approve a plan of tier {plan.tier}; it has {len(people)}",
         )
     return None
+
+
+def known(approval: IncidentApproval, signatures: Signatures) -> None:
+    """Raises RetryLater: whether the signature holds is not known now."""
+    why = doubt(approval, signatures)
+    if why is not None:
+        raise RetryLater(
+            f"nothing is sent before it is known whether the signature on {approval.spec.decision} "
+            f"{approval.metadata.name} of {approval.spec.approver.username} holds: {why}"
+        )
+
+
+def _people(approvals: Sequence[IncidentApproval], signatures: Signatures) -> list[IncidentApproval]:
+    """One approval of each person."""
+    people: list[IncidentApproval] = []
+    for each in approvals:
+        if not any(same_person(each, other, signatures) for other in people):
+            people.append(each)
+    return people
 
 
 def _objection(
@@ -95,7 +119,11 @@ def _objection(
         and fault(each, signatures) is None
         and clocks.standing(each.spec.expires_at) is not Standing.EXPIRED
     ]
-    return min(objections, key=lambda a: (PRECEDENCE.index(a.spec.decision), arrival(a)), default=None)
+    return min(
+        objections,
+        key=lambda a: (doubt(a, signatures) is not None, PRECEDENCE.index(a.spec.decision), arrival(a)),
+        default=None,
+    )
 
 
 def _lapsed(
@@ -111,6 +139,7 @@ def _lapsed(
         return Lapse(Reason.APPROVAL_WITHDRAWN, f"approval {bound.name} of {bound.approver} was deleted")
     if not _as_accepted(incident, bound, found):
         return Lapse(Reason.APPROVAL_WITHDRAWN, f"approval {bound.name} of {bound.approver} is not what was accepted")
+    known(found, signatures)
     why = fault(found, signatures)
     if why is not None:  # it was verified at acceptance: since then the key was revoked, or taken from the list
         return Lapse(

@@ -16,7 +16,7 @@ from praxis.api.incident import BoundApproval, Incident
 from praxis.api.plan import highest_tier
 from praxis.api.reasons import Reason
 from praxis.approval.ruling import Ruling, accepted, arrival, pending, refused, undecided
-from praxis.approval.signature import UNCHECKED, Signatures
+from praxis.approval.signature import UNCHECKED, Signatures, doubt, key_of
 from praxis.approval.validity import PRECEDENCE, Clocks, Standing, overruled, settled_alone, short
 from praxis.machine import Phase
 from praxis.settings import Quorum
@@ -58,13 +58,15 @@ Outcome: TypeAlias = Approved | Rejected | RevisionRequested | Dismissed
 class Judgement:
     """A ruling for every decision that has no verdict yet, and what they lead to (None: wait).
 
-    `have` are the distinct people who approve the plan, in order of arrival, `needed` how many it takes.
+    `have` are the distinct people who approve the plan, in order of arrival, `needed` how many it takes; `doubts` say
+    which decisions wait because nothing is known of their signatures.
     """
 
     rulings: tuple[Ruling, ...]
     decision: Outcome | None
     have: tuple[str, ...]
     needed: int
+    doubts: tuple[str, ...] = ()
 
 
 def judge(
@@ -79,26 +81,26 @@ def judge(
     """Judge all decisions that name this incident, listed consistently.
 
     A plan runs only when enough distinct people approve this very plan, each in time on both clocks, and nobody says
-    anything else about it. A Reject, Revise or Dismiss that is in time on one clock only does not act yet, but holds
-    back everything of lower precedence: a doubt about a no is no yes.
+    anything else about it. A Reject, Revise or Dismiss that is in time on one clock only, or whose signature could not
+    be checked, does not act yet, but holds back everything of lower precedence: a doubt about a no is no yes.
     """
-    clocks = Clocks(now, server_now)
+    look = Look(Clocks(now, server_now), signatures)
     needed = people_needed(incident, quorum)
     rulings: list[Ruling] = []
     standing: list[IncidentApproval] = []
     for each in sorted(filter(undecided, approvals), key=arrival):
-        ruling = settled_alone(incident, each, clocks, signatures)
+        ruling = settled_alone(incident, each, look.clocks, signatures)
         if ruling is None:
             standing.append(each)
         else:
             rulings.append(ruling)
     if incident.status.phase is not Phase.AWAITING_APPROVAL:
         return Judgement(tuple(rulings), None, tuple(each.approver for each in incident.status.approvals), needed)
-    approving, duplicates = _one_each([each for each in standing if each.spec.decision is Decision.APPROVE], clocks)
-    counted = [each for each in approving if _current(each, clocks)]
+    approving, duplicates = _one_each([each for each in standing if each.spec.decision is Decision.APPROVE], look)
+    counted = [each for each in approving if look.current(each)]
     have = tuple(each.spec.approver.username for each in counted)
-    leading = _leading(standing, clocks)
-    if leading is not None and _current(leading, clocks):
+    leading = _leading(standing, look)
+    if leading is not None and look.current(leading):
         rulings += _after_objection(standing, leading)
         return Judgement(tuple(rulings), _objection(leading), have, needed)
     rulings += duplicates
@@ -107,8 +109,29 @@ def judge(
         rulings += _after_approval(approving, bound)
         return Judgement(tuple(rulings), Approved(tuple(bind(each) for each in bound)), have, needed)
     objections = [each for each in standing if each.spec.decision is not Decision.APPROVE]
-    rulings += [_waiting(each, clocks, have, needed, leading) for each in [*approving, *objections]]
-    return Judgement(tuple(rulings), None, have, needed)
+    rulings += [_waiting(each, look, have, needed, leading) for each in [*approving, *objections]]
+    doubts = [
+        f"{each.spec.decision} {each.metadata.name}: {why}" for each in standing if (why := doubt(each, signatures))
+    ]
+    return Judgement(tuple(rulings), None, have, needed, tuple(doubts))
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is known at one look at the decisions."""
+
+    clocks: Clocks
+    signatures: Signatures
+
+    def standing(self, approval: IncidentApproval) -> Standing:
+        """In time, late, or in doubt: by the clocks, or because nothing is known of the signature."""
+        standing = self.clocks.standing(approval.spec.expires_at)
+        doubtful = standing is Standing.CURRENT and doubt(approval, self.signatures) is not None
+        return Standing.IN_DOUBT if doubtful else standing
+
+    def current(self, approval: IncidentApproval) -> bool:
+        """Whether it counts now."""
+        return self.standing(approval) is Standing.CURRENT
 
 
 def people_needed(incident: Incident, quorum: Quorum) -> int:
@@ -132,39 +155,46 @@ def bind(approval: IncidentApproval) -> BoundApproval:
     )
 
 
-def _current(approval: IncidentApproval, clocks: Clocks) -> bool:
-    return clocks.standing(approval.spec.expires_at) is Standing.CURRENT
-
-
-def _one_each(approving: Sequence[IncidentApproval], clocks: Clocks) -> tuple[list[IncidentApproval], list[Ruling]]:
-    """One approval of each person, and the refusals of the others.
+def _one_each(approving: Sequence[IncidentApproval], look: Look) -> tuple[list[IncidentApproval], list[Ruling]]:
+    """One approval of each person, and the refusals of the others. One key is one person, under however many names.
 
     The earliest stands, but a doubtful one gives way to one that is surely in time: otherwise somebody could not renew
     what is about to expire under a wrong clock.
     """
-    kept: dict[str, IncidentApproval] = {}
+    kept: list[IncidentApproval] = []
     duplicates: list[Ruling] = []
-    for each in sorted(approving, key=lambda a: (clocks.standing(a.spec.expires_at), arrival(a))):
-        username = each.spec.approver.username
-        first = kept.setdefault(username, each)
-        if first is not each:
-            duplicates.append(
-                refused(
-                    each,
-                    Reason.DUPLICATE_APPROVER,
-                    f"{username} has approved this plan already with {first.metadata.name}, which stands until "
-                    f"{first.spec.expires_at}; each person counts once",
-                )
+    for each in sorted(approving, key=lambda a: (look.standing(a), arrival(a))):
+        first = next((other for other in kept if same_person(each, other, look.signatures)), None)
+        if first is None:
+            kept.append(each)
+            continue
+        username, before = each.spec.approver.username, first.spec.approver.username
+        who = username if username == before else f"{username}, who signs with the key of {before},"
+        duplicates.append(
+            refused(
+                each,
+                Reason.DUPLICATE_APPROVER,
+                f"{who} has approved this plan already with {first.metadata.name}, which stands until "
+                f"{first.spec.expires_at}; each person counts once",
             )
-    return sorted(kept.values(), key=arrival), duplicates
+        )
+    return sorted(kept, key=arrival), duplicates
 
 
-def _leading(standing: Sequence[IncidentApproval], clocks: Clocks) -> IncidentApproval | None:
+def same_person(one: IncidentApproval, other: IncidentApproval, signatures: Signatures) -> bool:
+    """Whether two decisions are of one person, by username or by the key that signed them."""
+    if one.spec.approver.username == other.spec.approver.username:
+        return True
+    key = key_of(one, signatures)
+    return key is not None and key == key_of(other, signatures)
+
+
+def _leading(standing: Sequence[IncidentApproval], look: Look) -> IncidentApproval | None:
     """The decision that goes before all others, unless everybody approves."""
     objections = [each for each in standing if each.spec.decision is not Decision.APPROVE]
     return min(
         objections,
-        key=lambda a: (PRECEDENCE.index(a.spec.decision), clocks.standing(a.spec.expires_at), arrival(a)),
+        key=lambda a: (PRECEDENCE.index(a.spec.decision), look.standing(a), arrival(a)),
         default=None,
     )
 
@@ -211,9 +241,12 @@ def _after_approval(approving: Sequence[IncidentApproval], bound: Sequence[Incid
 
 
 def _waiting(
-    approval: IncidentApproval, clocks: Clocks, have: Sequence[str], needed: int, leading: IncidentApproval | None
+    approval: IncidentApproval, look: Look, have: Sequence[str], needed: int, leading: IncidentApproval | None
 ) -> Ruling:
-    if not _current(approval, clocks):
+    unknown = doubt(approval, look.signatures)
+    if unknown is not None:
+        return pending(approval, f"whether its signature holds is not known: {unknown}; it is looked at again")
+    if not look.current(approval):
         return pending(
             approval,
             f"the operator's clock and the API server's do not agree on whether it expired at "

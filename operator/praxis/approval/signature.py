@@ -24,7 +24,14 @@ class Unverified:
     why: str
 
 
-Finding: TypeAlias = Verified | Unverified
+@dataclass(frozen=True)
+class Unknown:
+    """Whether it holds cannot be told now: a yes does not count yet, and a no holds back whatever it would stop."""
+
+    why: str
+
+
+Finding: TypeAlias = Verified | Unverified | Unknown
 Signatures: TypeAlias = Mapping[str, Finding]
 """What was found, by the uid of the approval."""
 UNCHECKED: Signatures = MappingProxyType({})
@@ -32,11 +39,11 @@ UNCHECKED: Signatures = MappingProxyType({})
 
 
 def fault(approval: IncidentApproval, signatures: Signatures) -> str | None:
-    """Why the signature that an approval carries does not hold; None when it holds, or there is none."""
+    """Why the signature that an approval carries does not hold; None when it holds, is not known, or there is none."""
     if approval.spec.signature is None:
         return None
     match signatures.get(approval.metadata.uid):
-        case Verified():
+        case Verified() | Unknown():
             return None
         case Unverified(why=why):
             return why
@@ -44,7 +51,19 @@ def fault(approval: IncidentApproval, signatures: Signatures) -> str | None:
             return "it has not been checked"
 
 
+def doubt(approval: IncidentApproval, signatures: Signatures) -> str | None:
+    """Why it is not known whether the signature holds; None when that is known."""
+    finding = signatures.get(approval.metadata.uid)
+    return finding.why if isinstance(finding, Unknown) else None
+
+
+def key_of(approval: IncidentApproval, signatures: Signatures) -> str | None:
+    """The fingerprint of the key of a signature that holds."""
+    finding = signatures.get(approval.metadata.uid)
+    return finding.key if isinstance(finding, Verified) else None
+
+
 def signed_with(approval: IncidentApproval, signatures: Signatures) -> str:
     """` (SSH key SHA256:…)` of a decision whose signature holds, for what people are told; else empty."""
-    finding = signatures.get(approval.metadata.uid)
-    return f" (SSH key {finding.key})" if isinstance(finding, Verified) else ""
+    key = key_of(approval, signatures)
+    return f" (SSH key {key})" if key is not None else ""

@@ -96,7 +96,7 @@ class KubeCluster:
             if error.not_found:
                 return None
             raise
-        return AllowedSigners.of(reply.document.get("data") or {})
+        return AllowedSigners.of(reply.document)
 
     async def reconciliations(self, namespace: str, incident_uid: str) -> list[IncidentReconciliation]:
         """Every reconciliation that names this incident, which may be gone."""

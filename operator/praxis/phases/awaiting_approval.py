@@ -68,11 +68,11 @@ def waiting(incident: Incident, judgement: Judgement, tools: Tools) -> Transitio
 
 
 def approved_condition(judgement: Judgement, *, complete: bool) -> ConditionUpdate:
-    """`1/2 approved by alice`."""
+    """`1/2 approved by alice`, and what could not be checked."""
     people = f" by {', '.join(judgement.have)}" if judgement.have else ""
     return ConditionUpdate(
         ConditionType.APPROVED,
         status=complete,
         reason=Reason.APPROVED if complete else Reason.PENDING,
-        message=f"{len(judgement.have)}/{judgement.needed} approved{people}",
+        message="; ".join([f"{len(judgement.have)}/{judgement.needed} approved{people}", *judgement.doubts])[:1024],
     )

@@ -25,6 +25,8 @@ NAMESPACE: Final = "praxis-approval"
 """The namespace of sshsig: a signature made for Git or for a file never passes for an approval."""
 VERIFY_SECONDS: Final = 10
 """For one `ssh-keygen -Y verify`; it takes milliseconds."""
+ENDED = frozenset({0, 255})
+"""How `ssh-keygen` ends when it has an answer."""
 REMEMBERED = 1024
 """Verifications whose result is kept: each is asked again at every look at an incident, and never changes."""
 
@@ -65,8 +67,10 @@ def verify(content: bytes, armour: str, *, username: str, signers: AllowedSigner
     """Whether this is the user's signature of the content, by a key that was valid at a time and is not revoked now.
 
     Raises:
-        RetryLater: `ssh-keygen` did not end in time; nothing is known.
+        NeedsPerson: `ssh-keygen` is not installed, or the list of revoked keys is not what it reads: nothing is known.
+        RetryLater: `ssh-keygen` could not run to its end: nothing is known.
     """
+    signers.readable()
     lines = signers.lines_for(username)
     if not lines:
         return Unverified(f"no key is listed for {username} in ConfigMap {SIGNERS_CONFIG_MAP}; an admin adds it there")
@@ -75,11 +79,11 @@ def verify(content: bytes, armour: str, *, username: str, signers: AllowedSigner
 
 @lru_cache(maxsize=REMEMBERED)
 def _verified(content: bytes, armour: str, *, username: str, lines: str, revoked: str, at: datetime) -> Finding:
-    with tempfile.TemporaryDirectory(prefix="praxis-signature-") as directory:
-        command = [program(), "-Y", "verify", "-n", NAMESPACE, "-I", username, "-f", "allowed_signers"]
-        command += ["-s", "signature", "-O", f"verify-time={at.astimezone(UTC):%Y%m%d%H%M%S}"]
-        command += ["-r", "revoked_keys"] if revoked.strip() else []
-        try:
+    command = [program(), "-Y", "verify", "-n", NAMESPACE, "-I", username, "-f", "allowed_signers"]
+    command += ["-s", "signature", "-O", f"verify-time={at.astimezone(UTC):%Y%m%d%H%M%S}"]
+    command += ["-r", "revoked_keys"] if revoked.strip() else []
+    try:
+        with tempfile.TemporaryDirectory(prefix="praxis-signature-") as directory:
             for name, text in {"allowed_signers": lines, "revoked_keys": revoked, "signature": armour}.items():
                 (Path(directory) / name).write_text(text, encoding="utf-8")
             done = subprocess.run(
@@ -92,10 +96,14 @@ def _verified(content: bytes, armour: str, *, username: str, lines: str, revoked
                 # Times without a zone, here and in the list, are UTC wherever the operator runs.
                 env={"TZ": "UTC", "LC_ALL": "C", "PATH": os.environ.get("PATH", "")},
             )
-        except subprocess.TimeoutExpired as error:
-            raise RetryLater(f"ssh-keygen did not verify a signature within {VERIFY_SECONDS} s") from error
-        except (ValueError, UnicodeError) as error:
-            return Unverified(f"it cannot be checked: {error}")
+    except subprocess.TimeoutExpired as error:
+        raise RetryLater(f"ssh-keygen did not verify a signature within {VERIFY_SECONDS} s") from error
+    except OSError as error:
+        raise RetryLater(f"ssh-keygen could not be run: {error}") from error
+    except (ValueError, UnicodeError) as error:
+        return Unverified(f"it cannot be checked: {error}")
+    if done.returncode not in ENDED:  # killed, as for want of memory: that says nothing of the signature
+        raise RetryLater(f"ssh-keygen ended with {done.returncode} while it verified a signature")
     good = _GOOD.search(done.stdout.decode("utf-8", "replace"))
     if done.returncode == 0 and good is not None:
         return Verified(good[1])

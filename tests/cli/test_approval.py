@@ -125,3 +125,11 @@ def test_defaults_are_written_out_or_not(signers: Path, tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(document))
     assert IncidentApproval.model_validate(document).signed_content == given.signed_content
     assert verify(path, signers=signers).exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["a: !!bool zz\n", "a: !!timestamp xx\n"])
+def test_a_tag_is_wrong_usage(signers: Path, tmp_path: Path, text: str) -> None:
+    """Exit code 2, not 1, which says that a decision does not hold."""
+    (tmp_path / "tagged.yaml").write_text(text)
+    result = verify(tmp_path / "tagged.yaml", signers=signers)
+    assert (result.exit_code, "which JSON does not have" in result.stderr) == (2, True), result.output

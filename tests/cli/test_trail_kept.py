@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
@@ -306,3 +307,20 @@ def test_an_export_of_nothing_says_so(tmp_path: Path) -> None:
     ):
         result = run("records", "export", uid, "--path", str(path))
         assert (result.exit_code, says in result.stderr) == (1, True), result.output
+
+
+@pytest.mark.parametrize(("column", "value"), [("content", "no bytes"), ("kind", b"no text"), ("digest", None)])
+def test_a_store_of_other_types_is_no_store(tmp_path: Path, column: str, value: object) -> None:
+    """Whatever another program put into the columns: a sentence, and the exit code of what cannot be read."""
+    store = tmp_path / "other.db"
+    connection = apsw.Connection(str(store))
+    connection.pragma("application_id", 0x50525852)
+    connection.execute("CREATE TABLE records (incident, kind, digest, content)")
+    row = {"incident": UID, "kind": "ModelRun", "digest": RECORDS[0].digest, "content": b"{}", column: value}
+    connection.execute("INSERT INTO records VALUES (:incident, :kind, :digest, :content)", row)
+    connection.close()
+    exported = run("records", "export", UID, "--path", str(store))
+    verified = run("trail", "verify", "-", "--records", str(store), stdin=json.dumps(DOCUMENTS[0]))
+    assert (exported.exit_code, verified.exit_code) == (1, 2), exported.output
+    for result in (exported, verified):
+        assert "other.db is no flight recorder of PRAXIS: record " in result.stderr

@@ -1,7 +1,7 @@
 """Kubernetes objects in files: JSON or YAML, one or several documents, a List. Read strictly, for digests over them.
 
-Two readers must not see different documents in one file: a key that is given twice, and aliases, are refused, and plain
-YAML scalars are read as JSON has them. So a time stays the text that was stored, and `on` is no boolean.
+Two readers must not see different documents in one file: a key that is given twice, aliases and tags are refused, and
+plain YAML scalars are read as JSON has them. So a time stays the text that was stored, and `on` is no boolean.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ DEPTH = 100
 """How deep a document may be nested; the resources' schemas go a tenth of it."""
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+TAGS = frozenset({None, "!", "tag:yaml.org,2002:str"})
+"""Tags that a node may be given: none, or that it is text. Any other makes of a value what JSON does not have."""
 
 
 class _Loader(_Base):  # type: ignore[misc]
@@ -88,8 +92,11 @@ def _json(text: str) -> Iterator[Any]:
 
 
 def _yaml(text: str) -> Iterator[Any]:
-    if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)):
-        raise ValueError("it has YAML aliases, which kubectl never writes")
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("it has YAML aliases, which kubectl never writes")  # noqa: TRY004  # wrong content
+        if (tag := getattr(event, "tag", None)) not in TAGS:
+            raise ValueError(f"no YAML as kubectl writes it: it has the tag {tag}, which JSON does not have")
     yield from (document for document in yaml.load_all(text, Loader=_Loader) if document is not None)
 
 

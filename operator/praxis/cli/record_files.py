@@ -35,6 +35,14 @@ def imported(objects: Iterable[Mapping[str, Any]]) -> list[Record]:
 def stored(path: Path, incident: str | None = None) -> list[Record]:
     """The records in a store's file. Raises ValueError with what is wrong with it, OSError."""
     try:
-        return records_in(path, incident)
+        records = records_in(path, incident)
     except NeedsPerson as error:
         raise ValueError(str(error)) from error
+    for each in records:
+        # A file that somebody else made may have any type in any column, whatever is declared in it.
+        texts = (each.incident, each.kind, each.digest)
+        if not isinstance(each.content, bytes) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(
+                f"{path} is no flight recorder of PRAXIS: record {each.digest} in it is not text and bytes"
+            )
+    return records

@@ -205,3 +205,40 @@ async def test_a_look_without_news_is_not_repeated_for_a_key_that_is_worked_on()
     await queue.revisit(A)
     await queue._done(A, Later(None))
     assert queue.depth == 0
+
+
+async def test_a_cancellation_of_what_is_waited_for_is_no_end_of_the_worker(caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody else cancels a future that the work of one key awaits: that key backs off, the next is worked on."""
+    queue, done = await started(), asyncio.Event()
+
+    async def work(key: Key) -> Later:
+        if key == A:
+            awaited = asyncio.get_running_loop().create_future()
+            awaited.cancel()
+            await awaited
+        done.set()
+        return Later(None)
+
+    await queue.add(A)
+    await queue.add(B)
+    await run(queue, work, until=done, workers=1)
+    assert queue.failures(A) == 1
+    assert "what a reconcile waited for was cancelled" in caplog.text
+
+
+async def test_a_worker_that_is_cancelled_ends() -> None:
+    """Also while it works on a key."""
+    queue, begun = await started(), asyncio.Event()
+
+    async def work(key: Key) -> Later:
+        begun.set()
+        await asyncio.Event().wait()
+        return Later(None)
+
+    await queue.add(A)
+    task = asyncio.create_task(queue.worker(work))
+    async with asyncio.timeout(20):
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait({task})
+    assert task.cancelled()

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from prometheus_client import CollectorRegistry
+
+from praxis.clock import SystemClock
+from praxis.controller import watch
+from praxis.controller.canary import Canary
+from praxis.controller.metrics import Incidents, Metrics
+from praxis.controller.queue import Key, WorkQueue
 from praxis.controller.watch import News
+from praxis.settings import Deadlines
 
 
 def event(type_: str | None = "MODIFIED", *, uid: str = "u1", generation: int = 1, **status: Any) -> dict[str, Any]:
@@ -46,3 +55,31 @@ def test_a_target_that_is_held_or_free_is_news_and_another_claim_is_not() -> Non
     assert news.told("remediationtargets", event(holder={"intentId": "a"}))
     assert not news.told("remediationtargets", event(holder={"intentId": "b"}))
     assert news.told("remediationtargets", event())
+
+
+async def test_what_a_watch_tells_after_its_end_is_dropped() -> None:
+    """One that was left behind tells an older version late: the canary must not take it for the newest."""
+    clock, metered = SystemClock(), CollectorRegistry()
+    incidents, queue = Incidents(clock=clock, deadlines=Deadlines()), WorkQueue(clock=clock)
+    canary = Canary(cluster=None, clock=clock, registry=metered, deadline=120.0)  # type: ignore[arg-type]
+    delivery = watch.Delivery(
+        queue=queue,
+        incidents=incidents,
+        metrics=Metrics(registry=metered, incidents=incidents, queue=queue),
+        canary=canary,
+        clock=clock,
+    )
+    over = asyncio.Event()
+    handlers = watch.registry(kube=None, delivery=delivery, over=over)  # type: ignore[arg-type]
+    (target,) = [each.fn for each in handlers._watching._handlers if each.id.endswith(".target")]
+
+    async def told(version: str) -> str:
+        told = event()
+        told["object"]["metadata"]["resourceVersion"] = version
+        await target(event=told, namespace="shop")  # type: ignore[arg-type, call-arg, misc]
+        return canary._watches["remediationtargets"].told[Key("shop", "memory")][0]
+
+    assert await told("1") == "1"
+    assert await told("2") == "2"
+    over.set()
+    assert await told("1") == "2"

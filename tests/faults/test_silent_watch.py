@@ -51,10 +51,9 @@ async def watching(line: Line, clock: HandClock) -> AsyncIterator[Canary]:
         cluster = KubeCluster(kube=kube, settings=line.settings)
         canary = Canary(cluster=cluster, clock=clock, registry=registry, deadline=DEADLINE)
         delivery = watch.Delivery(queue=queue, incidents=incidents, metrics=metrics, canary=canary, clock=clock)
-        handlers = watch.registry(kube=kube, delivery=delivery)
         stop = asyncio.Event()
         task = asyncio.create_task(
-            watch.watch(handlers=handlers, settings=line.settings, ready=asyncio.Event(), stop=stop)
+            watch.watch(kube=kube, delivery=delivery, settings=line.settings, ready=asyncio.Event(), stop=stop)
         )
         try:
             yield canary

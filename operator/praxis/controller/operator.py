@@ -8,12 +8,11 @@ import logging
 import secrets
 import signal
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import kopf
 from prometheus_client import CollectorRegistry
 
 from praxis.actions.function_compute import FunctionComputeAdapter, read_digest_key
@@ -27,7 +26,7 @@ from praxis.controller.functions import FunctionStatus
 from praxis.controller.journal import Journal
 from praxis.controller.lease import elect
 from praxis.controller.metrics import Incidents, Metrics
-from praxis.controller.queue import Key, WorkQueue
+from praxis.controller.queue import Key, WorkQueue, told_to_end
 from praxis.controller.reconciler import Reconciler
 from praxis.controller.selfcheck import own_powers
 from praxis.controller.sightings import Intents
@@ -148,7 +147,7 @@ async def operator(
                 incidents=incidents,
                 metrics=metrics,
                 canary=canary,
-                handlers=watch.registry(kube=kube, delivery=delivery),
+                delivery=delivery,
                 state=state,
                 identity=writer,
                 stop=stop,
@@ -176,7 +175,7 @@ async def supervise(
     incidents: Incidents,
     metrics: Metrics,
     canary: Canary,
-    handlers: kopf.OperatorRegistry,
+    delivery: watch.Delivery,
     state: State,
     identity: str,
     stop: asyncio.Event,
@@ -201,7 +200,8 @@ async def supervise(
 
     async def watch_on() -> None:
         await watched(
-            canary, lambda quiet: watch.watch(handlers=handlers, settings=settings, ready=watching, stop=quiet)
+            canary,
+            lambda quiet: watch.watch(kube=kube, delivery=delivery, settings=settings, ready=watching, stop=quiet),
         )
         log.error("the watch ended by itself; so does this process")
         stop.set()
@@ -213,17 +213,35 @@ async def supervise(
     async with asyncio.TaskGroup() as group:
         group.create_task(watch_on())
         group.create_task(ready())
-        group.create_task(resync(queue, cluster, incidents, settings.resync_interval))
-        group.create_task(free(queue, tools, settings.resync_interval))
-        group.create_task(elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped))
-        group.create_task(work(queue, reconciler, settings.workers))
+        for name, part in (
+            ("resync", resync(queue, cluster, incidents, settings.resync_interval)),
+            ("free", free(queue, tools, settings.resync_interval)),
+            ("elect", elect(kube=kube, settings=settings, identity=identity, started=started, stopped=stopped)),
+            ("work", work(queue, reconciler, settings.workers)),
+        ):
+            group.create_task(endless(name, part), name=name)
+
+
+async def endless(name: str, part: Awaitable[None]) -> None:
+    """What ends only when it is told to. If not told, it raises: a task group takes no notice of a cancelled child, and
+    a process without its workers, or its lease, would go on looking ready.
+    """
+    try:
+        await part
+    except asyncio.CancelledError:
+        if told_to_end():
+            raise
+    raise RuntimeError(f"{name} ended without having been told to")
 
 
 async def work(queue: WorkQueue, reconciler: Reconciler, workers: int) -> None:
     """Run the workers; when cancelled, let what is being worked on end first."""
     tasks = [asyncio.create_task(queue.worker(reconciler.reconcile), name=f"worker-{each}") for each in range(workers)]
     try:
-        await asyncio.gather(*tasks)
+        # Not gathered: cancelled, that would cancel them, and so cut off what they are working on.
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
     finally:
         await queue.pause(True)
         try:

@@ -111,12 +111,19 @@ class WorkQueue:
             await self._changed.wait_for(lambda: not self._running)
 
     async def worker(self, work: Work) -> None:
-        """Take keys and work on them until cancelled. An error that `work` lets through is logged and backs off."""
+        """Take keys and work on them until cancelled. An error that `work` lets through is logged and backs off.
+
+        So is a cancellation that is not this task's: somebody cancelled what `work` was waiting for, not the worker.
+        """
         while True:
             key = await self._take()
             later = Later(None, failed=True)
             try:
                 later = await work(key)
+            except asyncio.CancelledError:
+                if told_to_end():
+                    raise
+                log.exception("what a reconcile waited for was cancelled", extra={"incident": str(key)})
             except Exception:
                 log.exception("reconcile failed unexpectedly", extra={"incident": str(key)})
             finally:
@@ -179,6 +186,12 @@ class WorkQueue:
                 # A failing key that keeps being added by its own Events must still back off.
                 self._schedule(key, now + backoff(self._failures[key]) if later.failed else again)
             self._changed.notify_all()
+
+
+def told_to_end() -> bool:
+    """Whether this task itself was cancelled; a CancelledError alone may come from what it was waiting for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def backoff(failures: int) -> float:

@@ -97,10 +97,11 @@ class Delivery:
         return self._news.told(plural, event)
 
 
-def registry(*, kube: Kube, delivery: Delivery) -> kopf.OperatorRegistry:
-    """The handlers: one for each kind, and the login with the operator's own credentials.
+def registry(*, kube: Kube, delivery: Delivery, over: asyncio.Event) -> kopf.OperatorRegistry:
+    """The handlers of one watch: one for each kind, and the login with the operator's own credentials.
 
-    Call it on the operator's loop: that is where they do their work, whichever loop calls them.
+    Call it on the operator's loop: that is where they do their work, whichever loop calls them. Once `over` is set,
+    what the watch still tells is dropped: the next one may have told newer things.
     """
     handlers = kopf.OperatorRegistry()
     home = asyncio.get_running_loop()
@@ -109,27 +110,38 @@ def registry(*, kube: Kube, delivery: Delivery) -> kopf.OperatorRegistry:
         # Shielded: what kopf has told is told to the end, also when kopf ends meanwhile.
         return await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home)))
 
+    async def deliver(work: Coroutine[Any, Any, None]) -> None:
+        await at_home(unless(over, work))
+
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.ConnectionInfo:
         return await at_home(connection(kube))
 
     @kopf.on.event(GROUP, VERSION, "incidents", registry=handlers)
     async def incident(event: Any, body: kopf.Body, namespace: str | None, name: str | None, **_: Any) -> None:
-        await at_home(delivery.incident(event, dict(body), Key(namespace or "", name or "")))
+        await deliver(delivery.incident(event, dict(body), Key(namespace or "", name or "")))
 
     @kopf.on.event(GROUP, VERSION, "incidentapprovals", registry=handlers)
     async def approval(event: Any, body: kopf.Body, namespace: str | None, **_: Any) -> None:
-        await at_home(delivery.statement("incidentapprovals", event, dict(body), namespace or ""))
+        await deliver(delivery.statement("incidentapprovals", event, dict(body), namespace or ""))
 
     @kopf.on.event(GROUP, VERSION, "incidentreconciliations", registry=handlers)
     async def reconciliation(event: Any, body: kopf.Body, namespace: str | None, **_: Any) -> None:
-        await at_home(delivery.statement("incidentreconciliations", event, dict(body), namespace or ""))
+        await deliver(delivery.statement("incidentreconciliations", event, dict(body), namespace or ""))
 
     @kopf.on.event(GROUP, VERSION, "remediationtargets", registry=handlers)
     async def target(event: Any, namespace: str | None, **_: Any) -> None:
-        await at_home(delivery.target(event, namespace))
+        await deliver(delivery.target(event, namespace))
 
     return handlers
+
+
+async def unless(over: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    """Do it, but for when it is over."""
+    if over.is_set():
+        work.close()
+    else:
+        await work
 
 
 def keep(incidents: Incidents, key: Key, document: dict[str, Any] | None) -> None:
@@ -182,10 +194,11 @@ def kopf_settings(settings: OperatorSettings) -> kopf.OperatorSettings:
 
 
 async def watch(
-    *, handlers: kopf.OperatorRegistry, settings: OperatorSettings, ready: asyncio.Event, stop: asyncio.Event
+    *, kube: Kube, delivery: Delivery, settings: OperatorSettings, ready: asyncio.Event, stop: asyncio.Event
 ) -> None:
     """Watch until `stop` is set, then end within `END_SECONDS`; as well when cancelled."""
-    home, own, quiet = asyncio.get_running_loop(), asyncio.new_event_loop(), asyncio.Event()
+    home, own, quiet, over = asyncio.get_running_loop(), asyncio.new_event_loop(), asyncio.Event(), asyncio.Event()
+    handlers = registry(kube=kube, delivery=delivery, over=over)
     begun: Future[None] = Future()
     begun.add_done_callback(lambda _: home.call_soon_threadsafe(ready.set))
 
@@ -212,7 +225,10 @@ async def watch(
         # Its loop is closed once kopf has ended.
         with contextlib.suppress(RuntimeError):
             own.call_soon_threadsafe(quiet.set)
-        await asyncio.wait({running}, timeout=END_SECONDS)
+        try:
+            await asyncio.wait({running}, timeout=END_SECONDS)
+        finally:
+            over.set()
         if not running.done():
             log.error("kopf does not end and is left behind")
             running.cancel()

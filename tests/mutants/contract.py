@@ -28,6 +28,7 @@ EXECUTION = (
     "tests/phases/test_holding.py",
     "tests/phases/test_gate.py",
     "tests/phases/test_endings.py",
+    "tests/phases/test_integrity.py",
 )
 WRITER = ("tests/controller/test_status.py", "tests/controller/test_writer.py")
 PLAN = (

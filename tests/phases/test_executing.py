@@ -11,10 +11,12 @@ import pytest
 
 from praxis.actions.contract import Verdict
 from praxis.api.base import IntentId
-from praxis.api.incident import Baseline, EntryKind, Incident, Instance, Intent, Outcome, Result, Step
+from praxis.api.incident import Baseline, EntryKind, Incident, Instance, Intent, Outcome, Result, Step, TrailEntry
 from praxis.api.plan import ActionType
 from praxis.api.reasons import Reason
+from praxis.api.records import intent_digest, outcome_digest
 from praxis.controller.sightings import Intents
+from praxis.digest import link
 from praxis.errors import RetryLater
 from praxis.machine import Phase
 from praxis.phases import executing
@@ -67,7 +69,24 @@ def step(action: str, result: Result | None, *, revision: int = 1) -> Step:
 
 
 def with_steps(incident: Incident, *steps: Step, **spec: Any) -> Incident:
-    return incident.replace(spec=incident.spec.replace(**spec), status=incident.status.replace(steps=list(steps)))
+    """With these steps, recorded as the operator's writer records them."""
+    status = incident.status
+    trail = list(status.trail)
+    for each in steps:
+        made = each.dump()
+        kinds = [(EntryKind.INTENT_RECORDED, intent_digest(made))] if each.intent else []
+        kinds += [(EntryKind.OUTCOME_RECORDED, outcome_digest(made))] if each.outcome else []
+        for kind, bound in kinds:
+            entry: dict[str, Any] = {"seq": len(trail), "time": NOW, "actor": builders.OPERATOR, "phase": status.phase}
+            trail.append(
+                TrailEntry.model_validate(
+                    link(trail[-1].hash, {**entry, "kind": kind, "reason": kind, "digest": bound})
+                )
+            )
+    return incident.replace(
+        spec=incident.spec.replace(**spec),
+        status=status.replace(steps=list(steps), trail=trail, head=trail[-1].hash),
+    )
 
 
 async def decided(world: World, incident: Incident, **tools: Any) -> Transition:

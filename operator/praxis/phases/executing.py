@@ -7,6 +7,7 @@
     outcome  Applied, NotApplied or Unknown, written until it is stored
 
 Whoever finds an intent without an outcome that is not in the middle of its own send only reads: Applied or Unknown.
+On a status that is not what its trail records nothing is concluded but Unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from praxis.clock import rfc3339
 from praxis.digest import same
 from praxis.errors import DefinitelyNotApplied
 from praxis.machine import Phase
-from praxis.phases import gate, holding
+from praxis.phases import gate, holding, integrity
 from praxis.phases.contract import Record, Tools, Transition, Wait
 from praxis.phases.outcome import believed, concluded, replaced
 from praxis.phases.send import Send, on_own_thread
@@ -35,14 +36,14 @@ HELD_RETRY_SECONDS = 15.0
 async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     """The next thing to do for the approved revision."""
     plan = incident.status.plan
-    assert plan is not None, "the API server lets nothing into Executing without a plan"
     if incident.status.open_step is not None:
         return await settle(incident, incident.status.open_step, tools)
-    steps = {step.action: step for step in incident.status.steps_of(plan.revision)}
+    steps = counted(incident)
     results = {step.outcome.result for step in steps.values() if step.outcome is not None}
     ended = stopped(steps, results)
     if ended is not None:
         return ended
+    assert plan is not None, "the API server lets nothing into Executing without a plan"
     following = next((action for action in plan.actions if action.id not in steps), None)
     if following is None:
         return done(steps, results)
@@ -55,6 +56,16 @@ async def reconcile(incident: Incident, tools: Tools) -> Transition | Wait:
     if not following.real:
         return dry_run(incident, following, tools)
     return await intend(incident, following, tools, looked=looked)
+
+
+def counted(incident: Incident) -> dict[str, Step]:
+    """The steps that decide what is next, by action: those of the approved revision.
+
+    What is not known comes before them, also where somebody changed the plan under it.
+    """
+    status = incident.status
+    unknown = [step for step in status.steps if step.outcome is not None and step.outcome.result is Result.UNKNOWN]
+    return {step.action: step for step in unknown or (status.steps_of(status.plan.revision) if status.plan else [])}
 
 
 def stopped(steps: dict[str, Step], results: set[Result]) -> Transition | None:
@@ -169,7 +180,9 @@ async def settle(incident: Incident, step: Step, tools: Tools) -> Transition | W
     The wait is counted on our own clock from when we first saw the intent: another machine's clock may be off.
     """
     assert step.intent is not None
-    if tools.sightings.never_sent(step.intent.id):
+    fault = integrity.fault_of(incident)
+    # On a status that somebody changed, also the id may be another's: what we know of ours says nothing of it.
+    if fault is None and tools.sightings.never_sent(step.intent.id):
         # Our own write, given up as lost, was stored after all; a write that is not acknowledged is never acted on.
         return replaced(
             incident,
@@ -188,8 +201,16 @@ async def settle(incident: Incident, step: Step, tools: Tools) -> Transition | W
             Reason.VERIFYING,
             f"intent {step.intent.id} was written by another process; reading its outcome in {remaining:.0f} s",
         )
+    if fault is not None:
+        outcome = concluded(
+            tools,
+            Result.UNKNOWN,
+            Reason.NOT_PROVEN,
+            f"no proof rests on a stored status that is not what its trail records: {fault}",
+        )
+        return replaced(incident, step.replace(outcome=outcome))
     plan = incident.status.plan
-    assert plan is not None
+    assert plan is not None, "without one there is a fault"
     action = next(each for each in plan.actions if each.id == step.action)
     target = await declared(incident, action, tools)
     if target is None:

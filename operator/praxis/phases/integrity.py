@@ -1,12 +1,14 @@
 """Whether an incident's status is what its trail records.
 
 The API server holds that with every write. Who writes past it, in etcd or with the rules gone, is found here, before
-anything rests on what they wrote.
+anything rests on what they wrote. Such an incident stands still and is to be deleted. Only a request that may have left
+goes on, to its Unknown and to a person: nobody may delete it, and standing still it would keep its target for ever.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from praxis.api.incident import EntryKind, Incident, Result
@@ -20,6 +22,7 @@ from praxis.phases.contract import Transition
 FORWARD = frozenset({Phase.EXECUTING, Phase.OBSERVING, Phase.RESOLVED})
 INVESTIGATED = frozenset({Phase.INVESTIGATED, Phase.AWAITING_APPROVAL, Phase.EXECUTING, Phase.OBSERVING})
 PLANNED = INVESTIGATED - {Phase.INVESTIGATED}
+SETTLING = frozenset({Phase.EXECUTING, Phase.RECONCILIATION_REQUIRED})
 
 
 def examine(incident: Incident) -> None:
@@ -28,7 +31,8 @@ def examine(incident: Incident) -> None:
     Raises:
         NeedsPerson: it has not: its status was changed.
     """
-    _refuse(next(_lacking(incident), None))
+    if not _unsettled(incident):
+        _refuse(incident, next(_lacking(incident), None))
 
 
 def permit(incident: Incident, decision: Transition) -> None:
@@ -42,19 +46,39 @@ def permit(incident: Incident, decision: Transition) -> None:
     onward = decision.to in FORWARD and decision.to is not incident.status.phase
     if not onward and decision.then is None and all(each.result is not Result.APPLIED for each in outcomes):
         return
+    _refuse(incident, fault_of(incident))
+
+
+def fault_of(incident: Incident) -> str | None:
+    """What of the status is not what its trail records, if anything."""
     try:
-        found = next(_unrecorded(incident), None)
+        return next(chain(_lacking(incident), _unrecorded(incident)), None)
     except ValueError as error:
-        found = f"it cannot be hashed: {error}"
-    _refuse(found)
+        return f"it cannot be hashed: {error}"
 
 
-def _refuse(fault: str | None) -> None:
-    if fault is not None:
-        raise NeedsPerson(
-            f"the stored status is not what its trail records: {fault}. Somebody wrote past the API server's rules; "
-            "compare it with an exported trail, then delete the incident"
+def _unsettled(incident: Incident) -> bool:
+    """Whether a request of it may have left, in a phase that leads to a person who finds out."""
+    return incident.status.phase in SETTLING and any(
+        step.open or (step.outcome is not None and step.outcome.result is Result.UNKNOWN)
+        for step in incident.status.steps
+    )
+
+
+def _refuse(incident: Incident, fault: str | None) -> None:
+    if fault is None:
+        return
+    remedy = "compare it with an exported trail, then delete the incident"
+    if incident.status.open_step is not None:
+        # Of another phase than Executing: no rule lets it come to ReconciliationRequired.
+        remedy = (
+            "an intent is open, so look at the function first; deleting the incident takes the break-glass, and its "
+            "target stays held until a person's `praxis reconcile`"
         )
+    raise NeedsPerson(
+        f"the stored status is not what its trail records: {fault}. Somebody wrote past the API server's rules; "
+        f"{remedy}"
+    )
 
 
 def _lacking(incident: Incident) -> Iterator[str]:
@@ -71,6 +95,8 @@ def _lacking(incident: Incident) -> Iterator[str]:
         for step in status.steps_of(status.plan.revision):
             if step.action not in known:
                 yield f"the plan has no action {step.action}, of which there is a step"
+    if status.open_step is not None and (status.plan is None or status.open_step.revision != status.plan.revision):
+        yield f"the open intent is of plan {status.open_step.revision}, which is not there"
 
 
 def _unrecorded(incident: Incident) -> Iterator[str]:

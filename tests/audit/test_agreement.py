@@ -40,7 +40,7 @@ def audited(*files: Path, log: Path) -> Result:
 def told(result: Result) -> list[tuple[str, str, str]]:
     """Actor, finding and who the log names, of each line about a decision."""
     rows = [line.split("  ") for line in result.stdout.splitlines() if ": " in line and "uid" not in line]
-    return [(row[-2], *row[-1].split(": ")[:1], row[-1].rsplit(" ", maxsplit=1)[-1]) for row in rows]
+    return [(row[-2], row[-1].split(": ")[0], row[-1].rsplit(" ", maxsplit=1)[-1]) for row in rows]
 
 
 def test_they_agree(done: Done, tmp_path: Path) -> None:
@@ -124,7 +124,8 @@ def test_only_what_was_created_counts() -> None:
     event = {"verb": "create", "objectRef": about, "responseStatus": {"code": 201}, "user": {"username": "alice"}}
     others = [
         {**event, "responseStatus": {"code": 403}},
-        {**event, "verb": "patch"},
+        {**event, "verb": "patch", "responseStatus": {"code": 200}},
+        {**event, "verb": "delete"},
         {**event, "requestURI": "/apis/praxis.kopachelli.dev/v1alpha1/namespaces/shop/incidentapprovals?dryRun=All"},
         {**event, "objectRef": {**about, "subresource": "status"}},
         {**event, "objectRef": {**about, "apiGroup": "example.com"}},

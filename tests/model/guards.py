@@ -244,14 +244,14 @@ GUARDS = (
     Guard(
         "each person counts once",
         1,
-        (Cut(judgement._one_each, "username = each.spec.approver.username", "username = each.metadata.uid"),),
+        (Cut(judgement._one_each, "if same_person(bind(each), bind(other), look.signatures)", "if False"),),
         scenario(twice(), start=waiting(FIRST, people=PEOPLE, approving=("alice",))),
         "somebody counted twice",
     ),
     Guard(
         "a no goes before any yes",
         1,
-        (Cut(judgement.judge, "leading = _leading(standing, clocks)", "leading = None"), OBJECTION),
+        (Cut(judgement.judge, "leading = _leading(standing, look)", "leading = None"), OBJECTION),
         scenario(start=refused),
         "somebody had said no",
         "acceptance and gate both look; the other holds",

@@ -67,8 +67,8 @@ ONE_DOOR = (
         "distinct people at the gate",
         1,
         "approval/gate.py",
-        "people = {bound.approver for bound in incident.status.approvals}",
-        "people = [bound.approver for bound in incident.status.approvals]",
+        "people = _people(incident.status.approvals, signatures)",
+        "people = incident.status.approvals",
         GATE,
     ),
 )

@@ -72,7 +72,7 @@ def still_valid(
         lapse = _lapsed(incident, bound, by_uid.get(bound.uid), clocks, signatures)
         if lapse is not None:
             return lapse
-    people = _people([by_uid[bound.uid] for bound in incident.status.approvals], signatures)
+    people = _people(incident.status.approvals, signatures)
     needed = people_needed(incident, quorum)
     if len(people) < needed:
         return Lapse(
@@ -92,9 +92,9 @@ def known(approval: IncidentApproval, signatures: Signatures) -> None:
         )
 
 
-def _people(approvals: Sequence[IncidentApproval], signatures: Signatures) -> list[IncidentApproval]:
+def _people(approvals: Sequence[BoundApproval], signatures: Signatures) -> list[BoundApproval]:
     """One approval of each person."""
-    people: list[IncidentApproval] = []
+    people: list[BoundApproval] = []
     for each in approvals:
         if not any(same_person(each, other, signatures) for other in people):
             people.append(each)

@@ -164,7 +164,7 @@ def _one_each(approving: Sequence[IncidentApproval], look: Look) -> tuple[list[I
     kept: list[IncidentApproval] = []
     duplicates: list[Ruling] = []
     for each in sorted(approving, key=lambda a: (look.standing(a), arrival(a))):
-        first = next((other for other in kept if same_person(each, other, look.signatures)), None)
+        first = next((other for other in kept if same_person(bind(each), bind(other), look.signatures)), None)
         if first is None:
             kept.append(each)
             continue
@@ -181,12 +181,12 @@ def _one_each(approving: Sequence[IncidentApproval], look: Look) -> tuple[list[I
     return sorted(kept, key=arrival), duplicates
 
 
-def same_person(one: IncidentApproval, other: IncidentApproval, signatures: Signatures) -> bool:
-    """Whether two decisions are of one person, by username or by the key that signed them."""
-    if one.spec.approver.username == other.spec.approver.username:
+def same_person(one: BoundApproval, other: BoundApproval, signatures: Signatures) -> bool:
+    """Whether two approvals are of one person, by username or by the key that signed them."""
+    if one.approver == other.approver:
         return True
-    key = key_of(one, signatures)
-    return key is not None and key == key_of(other, signatures)
+    key = key_of(one.uid, signatures)
+    return key is not None and key == key_of(other.uid, signatures)
 
 
 def _leading(standing: Sequence[IncidentApproval], look: Look) -> IncidentApproval | None:

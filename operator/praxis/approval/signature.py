@@ -57,13 +57,13 @@ def doubt(approval: IncidentApproval, signatures: Signatures) -> str | None:
     return finding.why if isinstance(finding, Unknown) else None
 
 
-def key_of(approval: IncidentApproval, signatures: Signatures) -> str | None:
-    """The fingerprint of the key of a signature that holds."""
-    finding = signatures.get(approval.metadata.uid)
+def key_of(uid: str, signatures: Signatures) -> str | None:
+    """The fingerprint of the key that signed the approval with this uid, if that signature holds."""
+    finding = signatures.get(uid)
     return finding.key if isinstance(finding, Verified) else None
 
 
 def signed_with(approval: IncidentApproval, signatures: Signatures) -> str:
     """` (SSH key SHA256:…)` of a decision whose signature holds, for what people are told; else empty."""
-    key = key_of(approval, signatures)
+    key = key_of(approval.metadata.uid, signatures)
     return f" (SSH key {key})" if key is not None else ""

@@ -30,7 +30,10 @@ OPERATOR = "system:serviceaccount:praxis-system:praxis-operator"
 GATEWAY = "system:serviceaccount:praxis-system:praxis-gateway"
 OTHER_ROBOT = "system:serviceaccount:argocd:argocd-application-controller"
 NAMESPACE_CONTROLLER = "system:serviceaccount:kube-system:namespace-controller"
+GARBAGE_COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 ROBOTS = [OPERATOR, GATEWAY, OTHER_ROBOT, "system:node:worker-1", "system:kube-controller-manager"]
+ARMOUR = "-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n"
+"""What looks signed to the API server."""
 KINDS = [Incident, IncidentApproval, IncidentReconciliation, RemediationTarget]
 EDGES = [(str(source), str(each)) for source, following in TRANSITIONS.items() for each in following]
 PERSONAL = [(IncidentApproval, "approver", "approve"), (IncidentReconciliation, "observer", "reconcile")]
@@ -247,19 +250,26 @@ async def test_other_robots_do_not_write_the_spec(people: People, robot: str) ->
 
 @pytest.mark.parametrize("robot", ROBOTS)
 @pytest.mark.parametrize(
-    ("field", "value"),
+    "metadata",
     [
-        ("finalizers", ["example.com/keep"]),
-        ("ownerReferences", [{"apiVersion": "v1", "kind": "Namespace", "name": NAMESPACE, "uid": "gone"}]),
+        {"finalizers": ["example.com/keep"]},
+        {"ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": NAMESPACE, "uid": "gone"}]},
     ],
     ids=["finalizers", "ownerReferences"],
 )
-async def test_robots_neither_keep_nor_collect(people: People, robot: str, field: str, value: Any) -> None:
-    """No robot makes an incident undeletable, or has it deleted by the garbage collector."""
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [(Incident, "an Incident"), (IncidentApproval, "a decision"), (IncidentReconciliation, "a decision")],
+    ids=named,
+)
+async def test_robots_neither_keep_nor_collect(
+    people: People, robot: str, metadata: Document, kind: type[Resource], what: str
+) -> None:
+    """No robot makes an incident or a decision undeletable, or has it deleted by the garbage collector."""
     kube = await people.almighty(robot)
-    name = await an_object(people, Incident)
-    patch = {"metadata": {field: value}}
-    assert f"robots add no {field} to an Incident" in await forbidden(kube.merge_patch(path(Incident, name), patch))
+    name = await an_object(people, kind)
+    said = f"robots add no {next(iter(metadata))} to {what}"
+    assert said in await forbidden(kube.merge_patch(path(kind, name), {"metadata": metadata}))
 
 
 async def test_controllers_remove_finalizers(people: People) -> None:

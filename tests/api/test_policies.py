@@ -81,6 +81,7 @@ async def approving(people: People) -> Document:
     return {"metadata": {"name": name}}
 
 
+KEPT = {"finalizers": ["example.com/keep"]}
 OWNED = {"ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": "n", "uid": "gone"}]}
 ATTEMPTS: dict[tuple[str, int], Attempt] = {
     ("praxis-approvals-by-people", 0): lambda p: deciding(p, IncidentApproval, OTHER_ROBOT, OTHER_ROBOT),
@@ -94,9 +95,7 @@ ATTEMPTS: dict[tuple[str, int], Attempt] = {
         p, Incident, "admin", {"status": {"message": "a word"}}, "status"
     ),
     ("praxis-incidents-by-gateway", 0): lambda p: _creating_an_incident(p, OPERATOR),
-    ("praxis-incidents-by-gateway", 1): lambda p: patching(
-        p, Incident, OPERATOR, {"metadata": {"finalizers": ["example.com/keep"]}}
-    ),
+    ("praxis-incidents-by-gateway", 1): lambda p: patching(p, Incident, OPERATOR, {"metadata": KEPT}),
     ("praxis-incidents-by-gateway", 2): lambda p: patching(p, Incident, OPERATOR, {"metadata": OWNED}),
     ("praxis-targets-by-admins", 0): lambda p: declaring(p, OPERATOR),
     ("praxis-open-intents-stay", 0): lambda p: _after(opening(p), lambda it: deleting(p, Incident, "admin", it)),
@@ -107,6 +106,8 @@ ATTEMPTS: dict[tuple[str, int], Attempt] = {
     ("praxis-decisions-stay", 0): lambda p: _after(
         approving(p), lambda it: deleting(p, IncidentApproval, OTHER_ROBOT, it)
     ),
+    ("praxis-decisions-stay", 1): lambda p: patching(p, IncidentApproval, OTHER_ROBOT, {"metadata": KEPT}),
+    ("praxis-decisions-stay", 2): lambda p: patching(p, IncidentApproval, OTHER_ROBOT, {"metadata": OWNED}),
 }
 
 

@@ -27,10 +27,12 @@ MANIFESTS = [
     "manifests/policies.yaml",
     "manifests/rbac.yaml",
     "overlays/argocd/Kustomization",
-    "overlays/argocd/policy.yaml",
+    "overlays/argocd/praxis-approvals-by-people.yaml",
+    "overlays/argocd/praxis-decisions-stay.yaml",
     "overlays/argocd/rbac.yaml",
     "overlays/flux/Kustomization",
-    "overlays/flux/policy.yaml",
+    "overlays/flux/praxis-approvals-by-people.yaml",
+    "overlays/flux/praxis-decisions-stay.yaml",
     "overlays/flux/rbac.yaml",
 ]
 

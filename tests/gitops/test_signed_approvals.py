@@ -320,7 +320,7 @@ def test_a_robot_prunes_only_what_is_signed(git: Git, waiting: Incident) -> None
     bob = str(git.stack.person("bob"))
     git.stack.plane.kubectl("create", "--kubeconfig", bob, "-f", "-", stdin=json.dumps(manifest))
     refused = git.kubectl("delete", "incapp", manifest["metadata"]["name"])
-    assert "of decisions robots delete signed ones only" in refused.stderr
+    assert "robots delete no decision; an account that was opted in prunes what people signed" in refused.stderr
 
 
 def test_a_robot_lists_no_signers(git: Git) -> None:

@@ -48,7 +48,7 @@ def documents(names: Names) -> list[Document]:
         open_intents_stay(),
         held_targets_stay(),
         signers_by_admins(names),
-        decisions_stay(),
+        decisions_stay(names),
         reconciliations_by_people(),
         approvals_by_people(names),
     ]
@@ -103,46 +103,83 @@ def signers_by_admins(names: Names) -> Document:
     """Who may sign is for admins to say, never for a robot: a GitOps controller that may write everything could else
     list a key of its own.
 
-    Of people it takes the right to update `allowedsigners` in PRAXIS' API group, which names no resource: whoever may
-    merely edit the namespace does not have it, a cluster admin does.
+    Of people it takes the right to update `allowedsigners` in PRAXIS' API group, which names no resource, in the whole
+    cluster: whoever may merely edit the namespace does not have it, nor who is an admin there only.
+
+    The name is a condition, as `resourceNames` does not match the deletion of a collection.
     """
     return policy(
         "praxis-signers-by-admins",
         ["configmaps"],
         ["CREATE", "UPDATE", "DELETE"],
         group="",
-        resource_names=[SIGNERS_CONFIG_MAP],
         namespace=names.namespace,
+        conditions=[
+            {
+                "name": "the-list",
+                "expression": f"(object == null ? oldObject : object).metadata.name == '{SIGNERS_CONFIG_MAP}'",
+            }
+        ],
         variables=[ROBOT],
         validations=[
             {
-                "expression": f"!variables.robot && authorizer.group('{GROUP}').resource('{SIGNERS}')"
-                f".namespace('{names.namespace}').check('update').allowed()",
-                "messageExpression": f"'{SIGNERS_CONFIG_MAP} is written by people who may update {SIGNERS}.{GROUP}, "
-                "which ' + request.userInfo.username + ' may not'",
+                # With its whole namespace the list must be able to go.
+                "expression": "(request.operation == 'DELETE' && "
+                f"request.userInfo.username == '{NAMESPACE_CONTROLLER}') || (!variables.robot && "
+                f"authorizer.group('{GROUP}').resource('{SIGNERS}').check('update').allowed())",
+                "messageExpression": f"'{SIGNERS_CONFIG_MAP} is written by people who may update {SIGNERS}.{GROUP} "
+                "in the whole cluster, which ' + request.userInfo.username + ' may not'",
                 "reason": "Forbidden",
             }
         ],
     )
 
 
-def decisions_stay() -> Document:
-    """A robot deletes no decision that it did not pass on: a Reject must not vanish before it is heeded."""
+def decisions_stay(names: Names) -> Document:
+    """A robot deletes no decision, nor has it collected: a Reject must not vanish before it is heeded.
+
+    An account that passes on what people signed may prune that: an Approve at any time, which only stops things, and
+    any other once the operator gave its verdict, as it counts for nothing more then.
+    """
+    pruned = (
+        f" || (request.userInfo.username in {list(names.signing_accounts)} && has(oldObject.spec.signature) && "
+        "(oldObject.spec.decision == 'Approve' || (has(oldObject.status) && has(oldObject.status.verdict))))"
+    )
     return policy(
         "praxis-decisions-stay",
         ["incidentapprovals", "incidentreconciliations"],
-        ["DELETE"],
+        ["CREATE", "UPDATE", "DELETE"],
         variables=[ROBOT],
         validations=[
             {
-                "expression": f"!variables.robot || request.userInfo.username in ['{NAMESPACE_CONTROLLER}', "
-                f"'{GARBAGE_COLLECTOR}'] || has(oldObject.spec.signature)",
-                "messageExpression": "'of decisions robots delete signed ones only; ' + request.userInfo.username + "
+                "expression": "request.operation != 'DELETE' || !variables.robot || request.userInfo.username in "
+                f"['{NAMESPACE_CONTROLLER}', '{GARBAGE_COLLECTOR}']{pruned if names.signing_accounts else ''}",
+                "messageExpression": "'robots delete no decision; an account that was opted in prunes what people "
+                "signed: an Approve, and any other once it has its verdict; ' + request.userInfo.username + "
                 "' is a robot'",
                 "reason": "Forbidden",
-            }
+            },
+            *neither_kept_nor_collected("a decision"),
         ],
     )
+
+
+def neither_kept_nor_collected(what: str) -> list[Document]:
+    """Robots add neither finalizers nor owner references.
+
+    An owner reference would let Kubernetes' garbage collector delete an object for whoever may not delete it; a
+    finalizer would keep it for ever. The controllers of Kubernetes remove finalizers, which stays allowed.
+    """
+    before = "(oldObject == null ? [] : oldObject.metadata.?{0}.orValue([]))"
+    return [
+        {
+            "expression": f"object == null || !variables.robot || object.metadata.?{field}.orValue([]).all(e, e in "
+            f"{before.format(field)})",
+            "message": f"robots add no {field} to {what}",
+            "reason": "Forbidden",
+        }
+        for field in ("finalizers", "ownerReferences")
+    ]
 
 
 def reconciliations_by_people() -> Document:
@@ -173,12 +210,7 @@ def status_by_operator(names: Names) -> Document:
 
 
 def incidents_by_gateway(names: Names) -> Document:
-    """Of all robots only the gateway says what happened; none may have an incident collected or kept.
-
-    An owner reference would let Kubernetes' garbage collector delete an incident for whoever may not delete one; a
-    finalizer would keep it for ever. The controllers of Kubernetes remove finalizers, which stays allowed.
-    """
-    before = "(oldObject == null ? [] : oldObject.metadata.?{0}.orValue([]))"
+    """Of all robots only the gateway says what happened; none may have an incident collected or kept."""
     return policy(
         "praxis-incidents-by-gateway",
         ["incidents"],
@@ -192,15 +224,7 @@ def incidents_by_gateway(names: Names) -> Document:
                 "request.userInfo.username + ' does not'",
                 "reason": "Forbidden",
             },
-            *(
-                {
-                    "expression": f"!variables.robot || object.metadata.?{field}.orValue([]).all(e, e in "
-                    f"{before.format(field)})",
-                    "message": f"robots add no {field} to an Incident",
-                    "reason": "Forbidden",
-                }
-                for field in ("finalizers", "ownerReferences")
-            ),
+            *neither_kept_nor_collected("an Incident"),
         ],
     )
 
@@ -281,7 +305,7 @@ def policy(
     validations: Sequence[Document],
     variables: Sequence[Document] = (),
     group: str = GROUP,
-    resource_names: Sequence[str] = (),
+    conditions: Sequence[Document] = (),
     namespace: str | None = None,
 ) -> Document:
     """A policy that fails closed, on every version of the resources; everywhere, or in one namespace."""
@@ -296,13 +320,14 @@ def policy(
                     "apiGroups": [group],
                     "apiVersions": ["*"],
                     "operations": list(operations),
-                    **({"resourceNames": list(resource_names)} if resource_names else {}),
                     "resources": list(resources),
                     "scope": "*",
                 }
             ],
         },
     }
+    if conditions:
+        spec["matchConditions"] = [dict(condition) for condition in conditions]
     if variables:
         spec["variables"] = [dict(variable) for variable in variables]
     spec["validations"] = list(validations)

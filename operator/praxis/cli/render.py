@@ -164,15 +164,23 @@ def _readme(path: Path) -> dict[str, str]:
 
 
 def _overlay(directory: str, names: Names) -> dict[str, str]:
-    """The manifests with GitOps accounts opted in: one policy replaced whole, one role added."""
-    policy = admission.approvals_by_people(names)
-    target = {"kind": policy["kind"], "name": policy["metadata"]["name"]}
-    replaced = [{"op": "replace", "path": "/spec", "value": policy["spec"]}]
+    """The manifests with GitOps accounts opted in: the policies that name them replaced whole, one role added."""
+    plain = admission.documents(replace(names, signing_accounts=()))
+    replaced = [
+        (f"{policy['metadata']['name']}.yaml", policy)
+        for policy, without in zip(admission.documents(names), plain, strict=True)
+        if policy != without
+    ]
+    patches = [
+        {"target": {"kind": policy["kind"], "name": policy["metadata"]["name"]}, "path": file}
+        for file, policy in replaced
+    ]
     return {
-        f"{directory}/{KUSTOMIZATION}": _kustomization(
-            ["../../manifests", "rbac.yaml"], patches=[{"target": target, "path": "policy.yaml"}]
-        ),
-        f"{directory}/policy.yaml": HEADER + _yaml([replaced]),
+        f"{directory}/{KUSTOMIZATION}": _kustomization(["../../manifests", "rbac.yaml"], patches=patches),
+        **{
+            f"{directory}/{file}": HEADER + _yaml([[{"op": "replace", "path": "/spec", "value": policy["spec"]}]])
+            for file, policy in replaced
+        },
         f"{directory}/rbac.yaml": HEADER + _yaml(rbac.signing(names)),
     }
 

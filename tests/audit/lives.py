@@ -76,6 +76,7 @@ def everything(stack: Stack) -> Done:
     operator.stop()
     asyncio.run(looked(stack))
     read_by_people(stack)
+    applied_by_a_person(stack)
     applied_by_a_robot(stack)
     return Done(stack, ended)
 
@@ -166,6 +167,14 @@ def read_by_people(stack: Stack) -> None:
                 plane.kubectl("get", kind, *more, "-n", stack.namespace, kubeconfig=kubeconfig, check=False)
         for more in ((), ("none",)):
             plane.kubectl("get", "events", *more, "-n", stack.namespace, kubeconfig=kubeconfig, check=False)
+
+
+def applied_by_a_person(stack: Stack) -> None:
+    """kubectl apply --server-side, twice: who may patch creates so too, and the second time changes nothing."""
+    waiting = stack.incident(json.loads(_names(stack))["items"][0]["metadata"]["name"])
+    document = json.dumps(manifest(stack, waiting, person="admin", name="applied"))
+    for _ in range(2):
+        stack.plane.kubectl("apply", "--server-side", "-f", "-", stdin=document)
 
 
 def applied_by_a_robot(stack: Stack) -> None:

@@ -8,6 +8,7 @@ network file system.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,8 +20,14 @@ import apsw
 
 from praxis.errors import NeedsPerson, RetryLater
 
+log = logging.getLogger(__name__)
+
 Answer = TypeVar("Answer")
 
+ANSWER_SECONDS: Final = 30.0
+"""How long the file's thread may take, what it was asked before included; then RetryLater: a disk may hang for ever."""
+CLOSE_SECONDS: Final = 3.0
+"""How long closing waits for it: with what else a stop waits for, below a pod's grace period."""
 BUSY_TIMEOUT_MS: Final = 5000
 """How long a write waits for another process' write, milliseconds; then RetryLater."""
 
@@ -75,12 +82,22 @@ class SqliteFile:
             NeedsPerson: the file is damaged, full, of another version or of another program; the message says what to
                 do.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self.work, work)
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await asyncio.get_running_loop().run_in_executor(self._thread, self.work, work)
+        except TimeoutError as error:
+            raise RetryLater(
+                f"the {self._form.name} {self._path} did not answer within {ANSWER_SECONDS:g} s"
+            ) from error
 
     async def close(self) -> None:
-        """Close the file; a later use would open it again, so let this be the last."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
-        self._thread.shutdown()
+        """Close the file; a later use fails, so let this be the last. A thread that hangs is left behind."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
+        except TimeoutError:
+            log.warning("not closed: it does not answer", extra={"file": str(self._path)})
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def work(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
         """Do it on this thread, for who has no loop; never beside `run`. Raises as `run`."""

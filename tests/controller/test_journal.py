@@ -26,6 +26,13 @@ from tests.records import HeldRecords
 
 FULL = NeedsPerson("the flight recorder: its disk is full: free space there")
 
+OUTCOME = Transition(
+    to=Phase.EXECUTING,
+    reason=Reason.RESTARTED,
+    message="",
+    records=[EntryRecord(EntryKind.OUTCOME_RECORDED, Reason.RESTARTED, document={"action": "restart"})],
+)
+
 
 class Noted:
     """A journal, its records and its counts."""
@@ -106,16 +113,10 @@ async def test_a_models_decision_waits_for_the_recorder(error: Exception) -> Non
 async def test_what_people_decide_and_what_was_done_is_not_held_up(error: Exception) -> None:
     """A reject, a dismissal, an outcome: written all the same, and counted as missing."""
     waiting, executing = builders.incident(), builders.incident(Phase.EXECUTING)
-    outcome = Transition(
-        to=Phase.EXECUTING,
-        reason=Reason.RESTARTED,
-        message="",
-        records=[EntryRecord(EntryKind.OUTCOME_RECORDED, Reason.RESTARTED, document={"action": "restart"})],
-    )
     for incident, transition, entries in (
         (waiting, rejected(waiting), 2),
         (waiting, dismissed(builders.approval(of=waiting)), 1),
-        (executing, outcome, 1),
+        (executing, OUTCOME, 1),
     ):
         noted = Noted()
         noted.records.errors.append(error)
@@ -135,6 +136,49 @@ async def test_a_recorder_that_hangs_holds_nothing_up_for_long(monkeypatch: pyte
     noted, incident = Noted(Hanging()), builders.incident()
     await noted.journal.keep(incident, rejected(incident))
     assert noted.count("failed") == 2
+
+
+async def test_a_model_does_not_wait_for_ever_for_a_recorder_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its worker has other incidents to look after; so it is tried again later."""
+    monkeypatch.setattr(journals, "LONGEST_SECONDS", 0.01)
+
+    class Hanging(HeldRecords):
+        async def put(self, records: Sequence[Record]) -> None:
+            await asyncio.Event().wait()
+
+    noted, incident = Noted(Hanging()), builders.incident(Phase.INVESTIGATED)
+    async with asyncio.timeout(20):
+        with pytest.raises(RetryLater, match=r"^the flight recorder did not answer within 0.01 s$"):
+            await noted.journal.keep(incident, proposed(incident))
+    assert noted.count("failed") == 1
+
+
+UNEXPECTED = [
+    OSError(5, "Input/output error"),
+    RuntimeError("cannot schedule new futures after shutdown"),
+    MemoryError(),
+    ValueError("a record of 20000000 bytes exceeds 16777216"),
+    RecursionError("maximum recursion depth exceeded"),
+]
+
+
+@pytest.mark.parametrize("error", UNEXPECTED, ids=lambda each: type(each).__name__)
+async def test_whatever_goes_wrong_with_a_record_an_outcome_is_not_held_up(error: Exception) -> None:
+    """Neither by the recorder, nor by the making of the record; a model's decision is, by either."""
+
+    class Unmade(Journal):
+        def _of(self, incident: Incident, transition: Transition) -> list[Record]:
+            raise error
+
+    for kind in (Journal, Unmade):
+        noted, executing, new = Noted(), builders.incident(Phase.EXECUTING), builders.incident(Phase.NEW)
+        journal = kind(recorder=noted.records, registry=CollectorRegistry())
+        noted.records.errors.extend([error, error])
+        await journal.keep(executing, OUTCOME)
+        with pytest.raises(type(error)):
+            await journal.keep(new, classified(new))
+        assert noted.records.kept == {}
+        assert journal._records.labels("failed")._value.get() == 2
 
 
 async def test_what_looks_like_a_secret_is_withheld() -> None:

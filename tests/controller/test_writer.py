@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from praxis.api.base import IntentId
 from praxis.api.incident import Baseline, EntryKind, Incident, Instance, Intent, Outcome, Result, Step, Usage
 from praxis.api.reasons import ConditionType, Reason
 from praxis.clock import rfc3339
+from praxis.controller.journal import Journal
 from praxis.controller.sightings import Intents
 from praxis.controller.writer import StatusWriter
 from praxis.digest import first_broken
@@ -30,7 +32,7 @@ from tests import builders
 from tests.controller.conftest import Stage
 from tests.phases.world import CLASSIFICATION, HandClock, Time, World
 from tests.proxy import Fault, Late, answer, answer_after, drop_after, drop_before, first
-from tests.records import journal
+from tests.records import HeldRecords, journal
 
 pytestmark = pytest.mark.controlplane
 
@@ -304,6 +306,49 @@ async def test_an_outcome_is_stored_however_long_it_takes(stage: Stage, faults: 
     assert len(effect.ran) == 1
     assert outcome(stored) == (Result.APPLIED, "Restarted")
     assert stage.proxy.count("PATCH", STATUS) == 2 + len(faults)
+
+
+class Mistaken(Journal):
+    """A journal with a mistake of its own, from when it is told to; `left` more times."""
+
+    def __init__(self) -> None:
+        super().__init__(recorder=HeldRecords(), registry=CollectorRegistry())
+        self.left = 0
+
+    async def keep(self, incident: Incident, transition: Transition) -> None:
+        if self.left:
+            self.left -= 1
+            raise RuntimeError("dictionary changed size during iteration")
+        await super().keep(incident, transition)
+
+
+@pytest.mark.parametrize(("mistakes", "left"), [(4, 0), (1000, 995)], ids=["that end", "that do not"])
+async def test_a_mistake_of_our_own_costs_no_outcome_at_once_and_keeps_no_worker(
+    stage: Stage, mistakes: int, left: int
+) -> None:
+    """It may pass, so it is tried again; what does not pass after five times is logged by who called."""
+    incident, mistaken = await stage.incident(Phase.EXECUTING), Mistaken()
+    writer = StatusWriter(
+        kube=stage.operator,
+        cluster=stage.cluster,
+        clock=stage.clock,
+        actor=builders.OPERATOR,
+        intents=stage.intents,
+        journal=mistaken,
+    )
+
+    async def begin() -> None:
+        mistaken.left = mistakes
+
+    transition, effect = intended(incident, meanwhile=begin)
+    if left:
+        with pytest.raises(RuntimeError, match="changed size"):
+            await writer.carry_out(incident, transition)
+        assert (await stage.stored()).status.open_step == effect.step
+    else:
+        assert outcome(await writer.carry_out(incident, transition)) == (Result.APPLIED, "Restarted")
+    assert mistaken.left == left
+    assert len(effect.ran) == 1
 
 
 async def test_an_outcome_whose_answer_is_lost_is_stored_once(stage: Stage) -> None:

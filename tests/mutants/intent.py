@@ -80,8 +80,8 @@ INTENT = (
         "an outcome is written until it is stored",
         4,
         "controller/writer.py",
-        "(await self._commit(base, following)).incident\n            except PraxisError as error:",
-        "(await self._commit(base, following)).incident\n            except KeyError as error:",
+        '                log.warning("outcome not stored yet"',
+        '                raise\n                log.warning("outcome not stored yet"',
         WRITER,
     ),
     Mutant(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -208,3 +210,23 @@ async def test_storing_again_does_not_count_twice(path: Path) -> None:
 
     assert await kept(recorder, "a", "b") == ["a", "b"]
     await recorder.close()
+
+
+async def test_a_disk_that_hangs_is_an_outage_and_keeps_no_process_from_closing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is asked meanwhile is tried again later; the loop goes on, also through the close."""
+    monkeypatch.setattr(sqlite_file, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_file, "CLOSE_SECONDS", 0.01)
+    recorder, hangs = opened(path), threading.Event()
+    hung = recorder._file._thread.submit(hangs.wait)
+    try:
+        async with asyncio.timeout(20):
+            for asked in (recorder.put([LETTER]), recorder.ready(), recorder.of("uid-1")):
+                with pytest.raises(RetryLater, match=r"recorder\.db did not answer within 0\.01 s$"):
+                    await asked
+            await recorder.close()
+        assert not hung.done()
+        assert "not closed: it does not answer" in caplog.text
+    finally:
+        hangs.set()

@@ -17,13 +17,16 @@ from prometheus_client import CollectorRegistry, Counter
 
 from praxis.api.incident import Incident
 from praxis.controller.status import recorded
-from praxis.errors import PraxisError
+from praxis.errors import RetryLater
 from praxis.machine import Phase
 from praxis.phases.contract import Transition
 from praxis.recorder.contract import Record, Recorder
 
 log = logging.getLogger(__name__)
 
+LONGEST_SECONDS: Final = 30.0
+"""How long what may wait keeps its worker waiting: without a bound, a few of them on a disk that hangs would hold all
+workers, and with them the outcomes of other incidents."""
 PATIENCE_SECONDS: Final = 2.0
 """How long what may not wait waits for the recorder; the dispatch window is open meanwhile, 15 s by default."""
 DECIDED_BY_MODELS: Final = frozenset(
@@ -53,22 +56,29 @@ class Journal:
         """Record what the entries of this transition bind.
 
         Raises:
-            RetryLater, NeedsPerson: it is a model's decision and cannot be recorded.
+            RetryLater, NeedsPerson: it is a model's decision and cannot be recorded; as well whatever else a recorder
+                lets through. Nothing at all for what may not wait: an outcome counts for more than its record.
         """
         may_wait = (incident.status.phase, transition.to) in DECIDED_BY_MODELS
-        records = self._of(incident, transition)
-        if not records:
-            return
+        records: list[Record] = []
         try:
-            async with asyncio.timeout(None if may_wait else PATIENCE_SECONDS):
-                await self._recorder.put(records)
-        except (PraxisError, TimeoutError) as error:
-            self._records.labels("failed").inc(len(records))
-            log.warning("not recorded", extra={"incident": incident.key, "error": str(error) or type(error).__name__})
+            records = self._of(incident, transition)
+            if records:
+                await self._put(records, LONGEST_SECONDS if may_wait else PATIENCE_SECONDS)
+        except Exception as error:
+            self._records.labels("failed").inc(max(1, len(records)))
+            log.warning("not recorded", extra={"incident": incident.key, "error": f"{type(error).__name__}: {error}"})
             if may_wait:
                 raise
         else:
             self._records.labels("kept").inc(len(records))
+
+    async def _put(self, records: list[Record], seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._recorder.put(records)
+        except TimeoutError as error:
+            raise RetryLater(f"the flight recorder did not answer within {seconds:g} s") from error
 
     def _of(self, incident: Incident, transition: Transition) -> list[Record]:
         """The records, but for those that the redactor would change: under their digest nothing else may be kept."""

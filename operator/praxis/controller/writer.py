@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import Final
 
 from praxis.api.incident import Incident, IncidentStatus
 from praxis.api.reasons import Reason
@@ -20,6 +21,9 @@ from praxis.kube import Kube, path_of
 from praxis.phases.contract import Cluster, ConditionUpdate, Transition
 
 log = logging.getLogger(__name__)
+
+MISTAKES: Final = 5
+"""So often is an outcome tried that an error of our own keeps from being stored; it would not end by itself."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +147,18 @@ class StatusWriter:
         Whatever the API server answers meanwhile may be mended, and nobody but this process knows what it did: given
         up, the best that anybody could still say is Unknown.
         """
-        failures = 0
+        failures = mistakes = 0
         while True:
             try:
                 return (await self._commit(base, following)).incident
             except PraxisError as error:
                 failures += 1
                 log.warning("outcome not stored yet", extra={"incident": base.key, "error": str(error)})
+            except Exception:
+                failures, mistakes = failures + 1, mistakes + 1
+                log.exception("outcome not stored, unexpectedly", extra={"incident": base.key})
+                if mistakes >= MISTAKES:
+                    raise
             await self._clock.sleep(backoff(failures))
             now = await self._read(base)
             if all(getattr(now.status, name) == value for name, value in following.changes.items()):

@@ -40,7 +40,11 @@ TIMEOUT_SECONDS = 10
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Alerts that belong to it; repeatable.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; send nothing.")
 def main(*, region, account_id, name, endpoint, namespace, labels, dry_run):
-    """Deploy the disposable target function, and print the RemediationTarget to apply."""
+    """Deploy the disposable target function, and print the RemediationTarget to apply.
+
+    Credentials come from ALIBABA_CLOUD_ACCESS_KEY_ID, ALIBABA_CLOUD_ACCESS_KEY_SECRET and, for STS,
+    ALIBABA_CLOUD_SECURITY_TOKEN; they need fc:CreateFunction, fc:GetFunction and fc:UpdateFunction.
+    """
     selector = dict(_pair(label) for label in labels or (f"function={name}",))
     address = endpoint or f"https://{account_id}.{region}.fc.aliyuncs.com"
     if dry_run:

@@ -40,7 +40,7 @@ def test_without_authentication() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--receiver", "Not A Label"], "receiver"),
+        (["--receiver", "Not A Label"], "PRAXIS_GATEWAY_RECEIVER"),
         (["--receiver", "x" * 33], "at most 32 characters"),
         (["--receiver", "webhook"], "must differ"),
         (["--replay-window", "301"], "less than or equal to 300"),

@@ -72,7 +72,6 @@ class Reason(StrEnum):
 
     # why work does not go on
     UNAVAILABLE = "Unavailable"
-    ANSWER_LOST = "AnswerLost"
     ACTION_REQUIRED = "ActionRequired"
     INSTALLATION_DIFFERS = "InstallationDiffers"
     INVALID_ANSWER = "InvalidAnswer"

@@ -19,8 +19,8 @@ Everything is set by environment variables, read once at start; a value that doe
 with a sentence. Durations are seconds. Secrets come from files. There is no setting that switches off safety.
 """
 PARTS = (
-    ("The operator", "`praxis operator`", OperatorSettings, "PRAXIS_"),
-    ("The gateway", "`praxis gateway`", GatewaySettings, "PRAXIS_GATEWAY_"),
+    ("The operator", "`praxis operator --help`", OperatorSettings, "PRAXIS_"),
+    ("The gateway", "`praxis gateway --help`", GatewaySettings, "PRAXIS_GATEWAY_"),
 )
 
 
@@ -32,7 +32,7 @@ def markdown() -> str:
             f"| `{name}` | {default} | {_bounds(field)} | {field.description or ''} |"
             for name, default, field in _fields(model, prefix)
         ]
-        parts.append(f"\n## {title}\n\n{command} --help shows what can be given as an option too.\n")
+        parts.append(f"\n## {title}\n\n{command} shows what can be given as an option too.\n")
         parts.append(
             "\n".join(["", "| variable | default | bounds | what it is for |", "|---|---|---|---|", *rows, ""])
         )
@@ -53,7 +53,7 @@ def _default(value: Any) -> str:
         return "required"
     if value is None:
         return "none"
-    return f"`{value}`" if value != [] else "all"
+    return f"`{value}`" if value != [] else "none"
 
 
 def _bounds(field: FieldInfo) -> str:

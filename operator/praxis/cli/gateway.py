@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from pydantic import ValidationError
 
+from praxis.cli.configured import configured
 from praxis.cli.logs import configure
 from praxis.errors import NeedsPerson
 from praxis.settings import GatewaySettings
@@ -54,10 +54,7 @@ def command(port_file: Path | None, log_level: str, **given: Any) -> None:
     are on the same port. Options go before environment variables.
     """
     configure(log_level)
-    try:
-        settings = GatewaySettings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        raise click.UsageError(f"configuration: {error}") from error
+    settings = configured(GatewaySettings, given)
     from praxis.intake.gateway import run
 
     try:

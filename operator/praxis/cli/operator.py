@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import click
-from pydantic import ValidationError
+import yaml
+from kubernetes_asyncio.config import ConfigException
 
+from praxis.cli.configured import configured
 from praxis.cli.logs import configure
 from praxis.errors import NeedsPerson
 from praxis.settings import OperatorSettings
@@ -30,14 +32,18 @@ def command(
     """
     configure(log_level)
     given = {"kubeconfig": kubeconfig, "namespaces": list(namespaces) or None, "http_port": http_port}
-    try:
-        settings = OperatorSettings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    except ValidationError as error:
-        raise click.UsageError(f"configuration: {error}") from error
+    settings = configured(OperatorSettings, given)
     from praxis.controller.operator import run
 
     try:
         asyncio.run(run(settings, port_file=port_file))
     except NeedsPerson as error:
         click.echo(f"praxis operator: {error}", err=True)
+        sys.exit(1)
+    except (ConfigException, yaml.YAMLError) as error:
+        # In a pod the service account says how to reach the API server; anywhere else it takes a kubeconfig.
+        said = " ".join(str(error).split()).rstrip(".")
+        click.echo(
+            f"praxis operator: no connection to an API server: {said}; outside a pod give --kubeconfig", err=True
+        )
         sys.exit(1)

@@ -281,18 +281,6 @@ class Stack:
                 raise TimeoutError(f"{name} is in {status.phase} after {timeout:g} s: {status.reason} {status.message}")
             time.sleep(POLL_SECONDS)
 
-    def wait_for_log(self, process: Running, text: str, *, timeout: float) -> None:
-        """Wait until a process' log says something.
-
-        Raises:
-            TimeoutError: it has not said so in time.
-        """
-        deadline = time.monotonic() + timeout
-        while text not in process.log.read_text(errors="replace"):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{process.name} has not logged {text!r} after {timeout:g} s")
-            time.sleep(POLL_SECONDS)
-
     def _start(self, name: str, command: Sequence[str], **environment: str) -> Running:
         port_file = self.directory / f"{name}.port"
         process = start(

@@ -242,8 +242,10 @@ class Story:
             if step.outcome is not None:
                 after = ", ".join(each.id for each in step.outcome.instances_after)
                 self.screen.outcome(step.outcome.result, step.outcome.message)
-                self.screen.item(f"proof: {step.outcome.proof}" if step.outcome.proof else "no proof")
-                self.screen.item(f"instances after:  {after}")
+                if step.outcome.proof:
+                    self.screen.item(f"proof: {step.outcome.proof}")
+                if after:
+                    self.screen.item(f"instances after:  {after}")
 
     def report(self, incident: Incident, expected: Phase) -> None:
         """Keep what the API server and the emulator say of an incident.

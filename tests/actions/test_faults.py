@@ -103,9 +103,10 @@ def test_an_answer_is_read_by_its_status(kind: type[AlibabaCloudException], stat
         ),
         ({"errorCode": "FunctionNotFound", "errorMessage": "no such"}, "HTTP 404, FunctionNotFound, no such"),
         ({"Code": "<script>", "Message": "a\nb\tc"}, "HTTP 404, a b c"),
+        ({"Message": "bad \ud800 and \x1b[31m value"}, "HTTP 404, bad \ufffd and \ufffd[31m value"),
         ({}, "HTTP 404"),
     ],
-    ids=["pop", "lower-case", "documented", "not-a-code", "empty"],
+    ids=["pop", "lower-case", "documented", "not-a-code", "not-legible", "empty"],
 )
 def test_both_shapes_of_an_error_body_are_read(data: dict[str, object], message: str) -> None:
     """Code and message are found in either shape; what is no code is left out."""

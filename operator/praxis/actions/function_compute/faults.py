@@ -14,6 +14,7 @@ from typing import Final
 from alibabacloud_tea_openapi.exceptions import AlibabaCloudException
 
 from praxis.actions.function_compute.transport import TransportError
+from praxis.actions.legible import legible
 from praxis.api.reasons import Reason
 from praxis.errors import DefinitelyNotApplied, NeedsPerson, PraxisError, RetryLater
 from praxis.redaction import redact
@@ -87,11 +88,12 @@ def _answered(error: AlibabaCloudException, secrets: Iterable[str]) -> Fault:
 
 def mask(text: str, secrets: Iterable[str]) -> str:
     """The text on one line, cut at 256 characters, with every secret in it replaced: the given ones, and whatever else
-    the redactor knows. Masked before it is cut.
+    the redactor knows, and then what cannot be shown: a lone surrogate would keep the outcome out of a status. Masked
+    before it is cut.
     """
     for secret in sorted({each for each in secrets if len(each) >= SHORTEST_SECRET}, key=len, reverse=True):
         text = text.replace(secret, "[redacted]")
-    line = " ".join(redact(text).split())
+    line = legible(" ".join(redact(text).split()))
     return line if len(line) <= MESSAGE_CHARACTERS else line[: MESSAGE_CHARACTERS - 1] + "…"
 
 

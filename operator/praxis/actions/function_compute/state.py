@@ -56,7 +56,10 @@ def configuration_parts(key: bytes, function: Mapping[str, Any]) -> list[str]:
     configuration = _configuration(key, function)
     environment = configuration.pop(ENVIRONMENT)
     parts = {**configuration, **{f"{ENVIRONMENT}.{name}": value for name, value in environment.items()}}
-    digits = {name: keyed_digest(key, canonical(value).decode()).partition(":")[2] for name, value in parts.items()}
+    # With the name in it: two variables of the same value must not show that they are.
+    digits = {
+        name: keyed_digest(key, canonical([name, value]).decode()).partition(":")[2] for name, value in parts.items()
+    }
     return [f"{name[:PART_NAME]}={digits[name][:PART_DIGITS]}" for name in sorted(parts)][: bounds.PARTS]
 
 

@@ -16,7 +16,8 @@ from openai import AsyncOpenAI
 from praxis.demo.scripted.embedding import embedding
 from praxis.demo.scripted.looking import next_calls
 from praxis.demo.scripted.planning import wishes
-from praxis.demo.scripted.reading import read
+from praxis.demo.scripted.reading import Observed, Shown, Task, read
+from praxis.demo.scripted.signals import weighed
 from praxis.demo.scripted_model import FaultKind, ScriptedModel
 from praxis.evidence import arguments
 from praxis.reasoning import prompts
@@ -254,3 +255,20 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
         finally:
             process.terminate()
         assert process.wait(START_SECONDS) == 0
+
+
+def test_events_of_another_service_are_no_evidence() -> None:
+    """The Events of a namespace are of all that runs there."""
+    events = (
+        "12:00 Warning Killing Pod/checkout-7d-x out of memory\n"
+        "12:01 Warning HandlerPanics Deployment/payments-edge x9 panic: pool exhausted; panic: payments keeps crashing"
+    )
+    shown = Shown(
+        task=Task.DIAGNOSE,
+        blocks={"incident": {"alerts": [{"labels": {"service": "checkout"}}]}},
+        observations=(Observed("e1", "kubernetes_events", "", events),),
+        tools={},
+        called=frozenset(),
+    )
+    finding = weighed(shown, with_evidence=True)
+    assert (finding.category, [each.id for each in finding.cited]) == ("OutOfMemory", ["e1"])

@@ -72,21 +72,24 @@ def perform(screen: Any, outcome: dict[str, Any], *, ask: bool, keep: bool) -> N
                     screen.command(f"the end of {process.name}'s log", process.tail())
             else:
                 outcome["ok"] = True
-                where_next(screen, stack)
+                where_next(screen, stack, keep=keep)
             outcome["incidents"], outcome["refusals"] = story.incidents, story.refusals
             if keep:
                 screen.say("Everything is still running. Ctrl-C stops it.")
                 signal.pause()
 
 
-def where_next(screen: Any, stack: Any) -> None:
+def where_next(screen: Any, stack: Any, *, keep: bool) -> None:
     """What to read and try."""
     screen.chapter("Where to look next")
     screen.item("README.md: the machine, the invariants, what is real and what is not")
     screen.item(
         "operator/praxis/machine.py: the one transition table; operator/praxis/phases/: what each phase decides"
     )
-    screen.item("make demo ARGS=--keep, then in another terminal:")
+    if not keep:
+        screen.item("make demo ARGS=--keep leaves everything running, to look at it with kubectl and praxis")
+        return
+    screen.item("in another terminal:")
     screen.say(
         f"      export KUBECONFIG={stack.person('alice')}\n      kubectl get incidents -A; kubectl describe incident …"
     )

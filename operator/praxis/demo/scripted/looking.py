@@ -62,7 +62,7 @@ def _value(tool: str, name: str, kind: Mapping[str, Any], shown: Shown) -> Any:
     if "query" in name or "expr" in name:
         return _query(shown)
     if name in ("name", "workload", "deployment", "service"):
-        return _service(shown) or None
+        return shown.service or None
     return _number_or_time(name, kind, shown)
 
 
@@ -77,7 +77,7 @@ def _number_or_time(name: str, kind: Mapping[str, Any], shown: Shown) -> Any:
 
 def _query(shown: Shown) -> str:
     metric = next((metric for pattern, metric in QUERIES if pattern.search(shown.alert_text)), "up")
-    service = _service(shown)
+    service = shown.service
     return f'{metric}{{service="{service}"}}' if re.fullmatch(r"[\w.-]+", service) else metric
 
 
@@ -87,7 +87,3 @@ def _pod(shown: Shown) -> str | None:
     lines.sort(key=lambda line: not TROUBLED.search(line))
     found = [listed for line in lines if (listed := LISTED_POD.match(line) or POD.search(line))]
     return found[0][1] if found else None
-
-
-def _service(shown: Shown) -> str:
-    return shown.label("service", "app", "function", "job", "deployment")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from praxis.demo.scripted.reading import Shown
-from praxis.demo.scripted.rules import CAUSES, helped_before, said, service
+from praxis.demo.scripted.rules import CAUSES, helped_before, said
 from praxis.demo.scripted.signals import INSTANCES, Finding, nothing_runs, usable, weighed
 
 RESTART, CONFIG, SCALE, ROLLBACK = "restart_function", "update_config", "scale_service", "rollback_deploy"
@@ -165,7 +165,7 @@ def _clause(action: Mapping[str, Any], shown: Shown) -> str:
 
 def _rationale(shown: Shown, finding: Finding, why_not: list[str]) -> str:
     cited = ", ".join(each.id for each in finding.cited) or "the alerts alone"
-    parts = [f"{service(shown) or 'The service'} {CAUSES[finding.category]} ({cited})."]
+    parts = [f"{shown.service or 'The service'} {CAUSES[finding.category]} ({cited})."]
     if memory := helped_before(shown, "restart") or next(iter(shown.memories), None):
         parts.append(f"Memory of {memory.get('incident')} (score {memory.get('score')}): {memory.get('summary')}")
     if shown.earlier:

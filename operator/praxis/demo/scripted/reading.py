@@ -59,6 +59,11 @@ class Shown:
         return [_mapping(each) for each in _list(self.incident.get("alerts"))]
 
     @property
+    def service(self) -> str:
+        """The service that the labels name; empty when they name none."""
+        return self.label("service", "app", "function", "job", "deployment")
+
+    @property
     def targets(self) -> list[Mapping[str, Any]]:
         """The targets that a plan may name."""
         return [_mapping(each) for each in _list(self.blocks.get("targets"))]

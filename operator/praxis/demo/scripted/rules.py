@@ -35,11 +35,11 @@ def said(text: str) -> str:
 def classification(shown: Shown) -> dict[str, Any]:
     """What kind of incident the alerts describe."""
     finding = weighed(shown, with_evidence=False)
-    name, subject = shown.label("alertname"), service(shown) or "the service"
+    name, subject = shown.label("alertname"), shown.service or "the service"
     return {
         "category": finding.category,
         "severity": _severity(shown),
-        "service": service(shown),
+        "service": shown.service,
         "summary": said(f"{name or 'An alert'}: {subject} {CAUSES[finding.category]}."),
     }
 
@@ -58,11 +58,6 @@ def diagnosis(shown: Shown) -> dict[str, Any]:
     return {"summary": said(_cause(shown, finding)), "claims": claims[:8], "confidence": _confidence(shown, finding)}
 
 
-def service(shown: Shown) -> str:
-    """The service that the labels name."""
-    return shown.label("service", "app", "function", "job", "deployment")
-
-
 def helped_before(shown: Shown, word: str) -> Mapping[str, Any] | None:
     """The nearest memory that tells of this remedy."""
     return next((each for each in shown.memories if word in str(each.get("summary")).lower()), None)
@@ -73,7 +68,7 @@ def _claim(observed: Observed, finding: Finding) -> dict[str, Any]:
 
 
 def _cause(shown: Shown, finding: Finding) -> str:
-    subject = service(shown) or "The service"
+    subject = shown.service or "The service"
     cause = f"{subject} {CAUSES[finding.category]}."
     if not list(usable(shown)):
         return f"{cause} This rests on the alerts alone; no source could be read."

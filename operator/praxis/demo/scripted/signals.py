@@ -56,6 +56,7 @@ NOTHING_RUNNING = re.compile(
     r"|(?:active|running)?_?instances\"?: ?(?:0\b|\[\])|instances=0\b",
     re.IGNORECASE,
 )
+OBJECT = re.compile(r"\b(?:Deployment|StatefulSet|DaemonSet|ReplicaSet|Job|Pod)/(?P<name>[a-z0-9.-]+)")
 INSTANCES = re.compile(
     r"(?P<before>\d{1,2}) (?:active |running )?(?:instances|replicas|pods)|active instances: (?P<after>\d{1,2})",
     re.IGNORECASE,
@@ -77,18 +78,25 @@ def weighed(shown: Shown, *, with_evidence: bool) -> Finding:
     for category in SIGNALS:
         scores[category] += ALERT_WEIGHT * _hits(category, shown.alert_text)
         if with_evidence:
-            scores[category] += EVIDENCE_WEIGHT * sum(_hits(category, each.excerpt) for each in usable(shown))
+            scores[category] += EVIDENCE_WEIGHT * sum(_hits(category, about(shown, each)) for each in usable(shown))
     order = [*ROOTS, *(each for each in SIGNALS if each not in ROOTS)]
     best = max(order, key=lambda each: scores[each])
     if scores[best] == 0:
         return Finding("Other", 0, ())
-    cited = tuple(each for each in usable(shown) if _hits(best, each.excerpt)) if with_evidence else ()
+    cited = tuple(each for each in usable(shown) if _hits(best, about(shown, each))) if with_evidence else ()
     return Finding(best, scores[best], cited)
 
 
 def usable(shown: Shown) -> Iterable[Observed]:
     """The observations whose source could be read."""
     return [each for each in shown.observations if not each.failed]
+
+
+def about(shown: Shown, observed: Observed) -> str:
+    """What an observation says that is not of another service's object, as the Events of a namespace are."""
+    service = shown.service
+    lines = observed.excerpt.splitlines()
+    return "\n".join(each for each in lines if not (found := OBJECT.search(each)) or service in found["name"])
 
 
 def nothing_runs(shown: Shown) -> Observed | None:

@@ -535,7 +535,9 @@ async def open_intent(stage: Stage, intent: IntentId) -> Incident:
     transition, effect = intended(incident)
     assert effect.step.intent is not None
     step = effect.step.replace(intent=effect.step.intent.replace(id=intent, writer="writer-b"))
-    return await stage.writer.carry_out(incident, replace(transition, changes={"steps": [step]}, then=None))
+    record = replace(transition.records[0], document=step.dump())
+    written = replace(transition, changes={"steps": [step]}, records=[record], then=None)
+    return await stage.writer.carry_out(incident, written)
 
 
 async def test_anothers_intent_is_settled_after_the_wait_and_counted(operator: Operator) -> None:

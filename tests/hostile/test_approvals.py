@@ -127,7 +127,8 @@ def test_stored_past_every_policy(stack: Stack) -> None:
             refused += 1
             assert "invalid" in done.stderr.lower() or "too large" in done.stderr.lower(), done.stderr
     assert (len(stored), refused) == (8, 13)
-    for name in stored:
+    unknown = f"hostile-{len(ROBOTS) + 3}"
+    for name in set(stored) - {unknown}:
         stack.plane.kubectl(
             "wait", "incidentapproval", name, "-n", stack.namespace, "--for=jsonpath={.status.verdict}=Refused",
             "--timeout=60s",
@@ -136,6 +137,15 @@ def test_stored_past_every_policy(stack: Stack) -> None:
         status = json.loads(found.stdout)["status"]
         assert status["reason"]
         assert status["message"]
+    # No list of signers says whose signature that is: no verdict, it counts for nothing, and the incident says why.
+    stack.plane.kubectl(
+        "wait", "incident", incident.metadata.name, "-n", stack.namespace, "--timeout=60s",
+        '--for=jsonpath={.status.conditions[?(@.type=="Approved")].message}=0/1 approved; Approve '
+        f"{unknown}: there is no ConfigMap praxis-allowed-signers in the namespace of the installation; "
+        "an admin lists there who signs with which key",
+    )  # fmt: skip
+    waits = stack.plane.kubectl("get", "incidentapproval", unknown, "-n", stack.namespace, "-o", "json")
+    assert "verdict" not in json.loads(waits.stdout).get("status", {})
     assert stack.incident(incident.metadata.name).status.phase is Phase.AWAITING_APPROVAL
     assert stack.emulator.dispatches() == []
 

@@ -30,15 +30,20 @@ def through(lines: Lines) -> Fault:
     return fault
 
 
+async def first(count: int, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """So many of the events; it ends when the one after them comes, or their end."""
+    async for event in events:
+        if count == 0:
+            break
+        count -= 1
+        yield event
+
+
 def cut(after: int) -> Fault:
     """The connection ends after some events."""
 
     async def lines(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        left = after
-        async for event in events:
-            if left == 0:
-                break
-            left -= 1
+        async for event in first(after, events):
             yield event
         raise Cut
 
@@ -89,11 +94,7 @@ def gone(after: int) -> Fault:
     """After some events the server says that it no longer knows the version: list anew."""
 
     async def lines(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        left = after
-        async for event in events:
-            if left == 0:
-                break
-            left -= 1
+        async for event in first(after, events):
             yield event
         yield json.dumps(GONE).encode() + b"\n"
 
@@ -105,11 +106,7 @@ def silent(after: int) -> Fault:
 
     async def fault(exchange: Exchange) -> web.StreamResponse:
         async def lines(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-            left = after
-            async for event in events:
-                if left == 0:
-                    break
-                left -= 1
+            async for event in first(after, events):
                 yield event
             while exchange.request.transport is not None:  # noqa: ASYNC110  # aiohttp tells nobody when a client leaves
                 await asyncio.sleep(LOOK_SECONDS)

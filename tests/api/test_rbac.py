@@ -204,43 +204,32 @@ async def test_exactly_this(bound: ControlPlane, who: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verb", "namespace", "name", "expected"),
+    ("group", "resource", "verb", "namespace", "name", "expected"),
     [
-        ("create", "praxis-system", "", True),
-        ("get", "praxis-system", "praxis-operator", True),
-        ("update", "praxis-system", "praxis-operator", True),
-        ("patch", "praxis-system", "praxis-operator", True),
-        ("delete", "praxis-system", "praxis-operator", False),
-        ("get", "praxis-system", "another", False),
-        ("update", "praxis-system", "another", False),
-        ("create", "kube-system", "", False),
-        ("update", "kube-system", "kube-scheduler", False),
+        ("coordination.k8s.io", "leases", "create", "praxis-system", "", True),
+        ("coordination.k8s.io", "leases", "get", "praxis-system", "praxis-operator", True),
+        ("coordination.k8s.io", "leases", "update", "praxis-system", "praxis-operator", True),
+        ("coordination.k8s.io", "leases", "patch", "praxis-system", "praxis-operator", True),
+        ("coordination.k8s.io", "leases", "delete", "praxis-system", "praxis-operator", False),
+        ("coordination.k8s.io", "leases", "get", "praxis-system", "another", False),
+        ("coordination.k8s.io", "leases", "update", "praxis-system", "another", False),
+        ("coordination.k8s.io", "leases", "create", "kube-system", "", False),
+        ("coordination.k8s.io", "leases", "update", "kube-system", "kube-scheduler", False),
+        ("", "configmaps", "get", "praxis-system", "praxis-allowed-signers", True),
+        ("", "configmaps", "list", "praxis-system", "", False),
+        ("", "configmaps", "watch", "praxis-system", "praxis-allowed-signers", False),
+        ("", "configmaps", "update", "praxis-system", "praxis-allowed-signers", False),
+        ("", "configmaps", "patch", "praxis-system", "praxis-allowed-signers", False),
+        ("", "configmaps", "delete", "praxis-system", "praxis-allowed-signers", False),
+        ("", "configmaps", "get", "praxis-system", "another", False),
+        ("", "configmaps", "get", "kube-system", "praxis-allowed-signers", False),
     ],
 )
-async def test_lease(guarded: ControlPlane, verb: str, namespace: str, name: str, expected: bool) -> None:
-    """The operator has its own Lease in its own namespace, and no other."""
-    attributes = {"verb": verb, "group": "coordination.k8s.io", "resource": "leases", "namespace": namespace}
-    user, groups, _ = SUBJECTS["operator"]
-    async with await Kube.connect(guarded.admin_kubeconfig) as kube:
-        assert await may(kube, user, groups, {**attributes, "name": name} if name else attributes) is expected
-
-
-@pytest.mark.parametrize(
-    ("verb", "namespace", "name", "expected"),
-    [
-        ("get", "praxis-system", "praxis-allowed-signers", True),
-        ("list", "praxis-system", "", False),
-        ("watch", "praxis-system", "praxis-allowed-signers", False),
-        ("update", "praxis-system", "praxis-allowed-signers", False),
-        ("patch", "praxis-system", "praxis-allowed-signers", False),
-        ("delete", "praxis-system", "praxis-allowed-signers", False),
-        ("get", "praxis-system", "another", False),
-        ("get", "kube-system", "praxis-allowed-signers", False),
-    ],
-)
-async def test_list_of_signers(guarded: ControlPlane, verb: str, namespace: str, name: str, expected: bool) -> None:
-    """The operator reads the one ConfigMap that says who may sign, and never writes it."""
-    attributes = {"verb": verb, "group": "", "resource": "configmaps", "namespace": namespace}
+async def test_what_the_operator_may_do_with_one_object(
+    *, guarded: ControlPlane, group: str, resource: str, verb: str, namespace: str, name: str, expected: bool
+) -> None:
+    """It has its own Lease, and reads the one list of those who may sign; no other, and writes only the Lease."""
+    attributes = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
     user, groups, _ = SUBJECTS["operator"]
     async with await Kube.connect(guarded.admin_kubeconfig) as kube:
         assert await may(kube, user, groups, {**attributes, "name": name} if name else attributes) is expected
